@@ -28,6 +28,7 @@
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
+#include "interop/launch_in/readers.hpp"
 
 namespace headroom::tests {
 namespace {
@@ -145,6 +146,28 @@ void fuzz_hub(std::string_view text) {
   });
 }
 
+// A run in a configuration of the syntax that a name's end tells; Python by its first function.
+void fuzz_run(std::string_view text, const std::string& file) {
+  with_answer([&] {
+    const LaunchedRun run = read_tree_file(text, file, {});
+    insist(!run.framework.empty(), "a run of no framework");
+  });
+}
+void fuzz_run_yaml(std::string_view text) { fuzz_run(text, "fuzzed.yaml"); }
+void fuzz_run_toml(std::string_view text) { fuzz_run(text, "fuzzed.toml"); }
+void fuzz_run_json(std::string_view text) { fuzz_run(text, "fuzzed.json"); }
+void fuzz_run_python(std::string_view text) {
+  with_answer([&] { read_python_config(text, "fuzzed.py", "", {}); });
+}
+
+// The first line is the arguments of the script.
+void fuzz_script(std::string_view text) {
+  LaunchOptions options;
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  if (text.starts_with("#args")) options.arguments = split(text.substr(0, end), ' ');
+  with_answer([&] { read_launch_script(text, "fuzzed.sh", options); });
+}
+
 void fuzz_values(std::string_view text) {
   with_answer([&] { insist(!values_of("--vary", text).empty(), "a list without values"); });
 }
@@ -239,6 +262,11 @@ constexpr std::array readers{
     FuzzedReader{"amounts", fuzz_amounts},
     FuzzedReader{"profile", fuzz_profile},
     FuzzedReader{"hub", fuzz_hub},
+    FuzzedReader{"run_yaml", fuzz_run_yaml},
+    FuzzedReader{"run_toml", fuzz_run_toml},
+    FuzzedReader{"run_json", fuzz_run_json},
+    FuzzedReader{"run_python", fuzz_run_python},
+    FuzzedReader{"script", fuzz_script},
 };
 
 }  // namespace

@@ -292,7 +292,9 @@ constexpr std::array host_step_rows{
          [](const RuleCase& it) { return shown(it.strategy.optimizer.kind); }},
     Rule{"optimizer_offload_fraction",
          [](const RuleCase& it) {
-           return !offloads_optimizer(it) || it.strategy.optimizer.main_params != MainParams::none;
+           // FSDP2's CPUOffloadPolicy holds parameters on the host and steps them there as they are.
+           return !offloads_optimizer(it) || it.strategy.offload.parameters ||
+                  it.strategy.optimizer.main_params != MainParams::none;
          },
          "must be 0 when `main_params_dtype` is none", of_host_steps},
     Rule{"overlap_cpu_optimizer",

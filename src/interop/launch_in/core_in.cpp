@@ -1,0 +1,316 @@
+// NeMo 1.x, NeMo 2.0 and Megatron-Bridge.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "interop/launch_in/core_parts.hpp"
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/titan_parts.hpp"
+#include "interop/launch_in/trainer_parts.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+
+LaunchedRun read_nemo(const TreeFile& file, const LaunchOptions& options) {
+  RunBuilder builder(file.file, "NeMo", "nemo-2025");
+  static constexpr std::array<std::string_view, 3> groups{"model.optim.", "model.data.", "model."};
+  std::vector<Written> written = flattened(file.root, file.file);
+  for (Written& setting : written) {
+    if (setting.name == "model.optim.name") setting.name = "optimizer_name";
+    if (setting.name == "model.name") setting.name = "model_name";
+  }
+  TreeRun run(without_groups(std::move(written), groups), builder);
+  RunScale scale;
+  scale.devices_per_node = run.count({"trainer.devices", "trainer.gpus"});
+  scale.nodes = run.count({"trainer.num_nodes"});
+  take_core(run, scale, {});
+  if (const Written* const precision = run.find("trainer.precision"))
+    take_core_precision(*precision, builder);
+  const std::string optimizer = run.text({"optimizer_name"});
+  if (optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim")
+    builder.set("data_sharding", "zero1", run.find("optimizer_name"));
+  else if (!builder.value("data_sharding"))
+    builder.set("data_sharding", "none", run.find("optimizer_name"));
+  if (const Written* const sync = run.find({"overlap_grad_sync"}))
+    builder.choose("overlap_grad_reduce", is_on(*sync) ? "true" : "false", sync);
+  if (const Written* const sync = run.find({"overlap_param_sync"}))
+    builder.choose("overlap_param_gather", is_on(*sync) ? "true" : "false", sync);
+  if (const Written* const dtype = run.find({"grad_sync_dtype"}); dtype != nullptr)
+    builder.set("gradient_dtype", text_of_values(*dtype).find("bf16") != std::string::npos ? "bf16" : "fp32",
+                dtype);
+  take_peft(run, "peft");
+  if (run.has("hidden_size")) {
+    take_core_model(run);
+  } else {
+    const std::string name = model_in(run.text({"run.name", "name", "exp_manager.name"}) + ' ' + file.file);
+    if (!name.empty()) builder.name_model(name, nullptr);
+  }
+  static constexpr LaunchKey own[] = {
+      {"trainer.*"},
+      {"exp_manager.*"},
+      {"run.*"},
+      {"data*"},
+      {"hydra*"},
+      {"defaults*"},
+      {"nsys_profile.*"},
+      {"tokenizer.*"},
+      {"optimizer_name"},
+      {"sched.*"},
+      {"restore_from_path"},
+      {"resume_from_checkpoint"},
+      {"megatron_amp_O2"},
+      {"native_amp_*"},
+      {"hysteresis"},
+      {"pre_process"},
+      {"post_process"},
+      {"use_cpu_initialization"},
+      {"activations_checkpoint_layers_per_pipeline"},
+      {"num_micro_batches_*"},
+      {"bucket_cap_mb"},
+      {"contiguous_grad_bucket"},
+      {"overlap_*"},
+      {"peft.*"},
+      {"answer_only_loss"},
+      {"resume_*"},
+      {"ub_*"},
+      {"reduce_amax"},
+      {"use_emha"},
+      {"rampup_batch_size*", LaunchUse::unmodelled, "a batch that grows"},
+      {"mcore_gpt"},
+      {"mcore_*"},
+      {"headscale"},
+      {"transformer_block_type"},
+      {"openai_gelu"},
+      {"normalize_attention_scores"},
+      {"num_sanity_val_steps"},
+      {"fsdp", LaunchUse::unmodelled, "FSDP"},
+      {"fsdp_*"},
+      {"lm_head*"},
+      {"apply_*"},
+      {"sync_*"},
+      {"layer_type*"},
+      {"get_attention_mask_from_fusion"},
+      {"multi_query_attention"},
+      {"sharp"},
+      {"weight_decay"},
+      {"betas*"},
+      {"bucket_*"},
+      {"dist_*"},
+      {"inference.*"},
+      {"merge_*"},
+      {"*"},
+  };
+  settle(scale, builder);
+  run.rest(with_core_keys(own));
+  return builder.finish(options);
+}
+
+namespace {
+
+// Names of the parameters of NeMo's recipes, of which a call of another file's function has no more.
+void rename_recipe_arguments(std::vector<Written>& written) {
+  constexpr std::array<std::array<std::string_view, 2>, 8> names{{
+      {"tensor_parallelism", "tensor_model_parallel_size"},
+      {"pipeline_parallelism", "pipeline_model_parallel_size"},
+      {"virtual_pipeline_parallelism", "virtual_pipeline_model_parallel_size"},
+      {"context_parallelism", "context_parallel_size"},
+      {"expert_parallelism", "expert_model_parallel_size"},
+      {"sequence_parallelism", "sequence_parallel"},
+      {"num_gpus_per_node", "devices"},
+      {"train.micro_batch", "micro_batch_size"},
+  }};
+  for (Written& setting : written) {
+    for (const auto& [theirs, ours] : names) {
+      if (setting.name == theirs) setting.name = std::string(ours);
+    }
+  }
+}
+
+// What is set upon the result of a call takes the place of the call's argument, which stands before it.
+void keep_last(std::vector<Written>& written) {
+  std::vector<Written> kept;
+  kept.reserve(written.size());
+  for (Written& setting : written) {
+    const auto earlier = std::find_if(kept.begin(), kept.end(),
+                                      [&](const Written& other) { return other.name == setting.name; });
+    const bool later = earlier != kept.end() && setting.at.line >= earlier->at.line;
+    if (earlier == kept.end())
+      kept.push_back(std::move(setting));
+    else if (later)
+      *earlier = std::move(setting);
+  }
+  written = std::move(kept);
+}
+
+LaunchedRun read_bridge(const TreeFile& file, const LaunchOptions& options, const std::string& framework,
+                        bool recipe) {
+  RunBuilder builder(file.file, framework, "nemo-2025");
+  const TreeNode* root = &file.root;
+  // "_with_global_batch_size(recipe(), 1024)" changes that alone.
+  std::vector<Written> written = flattened(*root, file.file);
+  std::string base;
+  std::string function;
+  std::string classes;
+  for (Written& setting : written) {
+    if (setting.name == "::function") function = setting.values.front();
+    if (setting.name == ".()" || setting.name == "()") base = setting.values.front();
+    if (setting.name.ends_with(".()")) classes += setting.values.front() + ' ';
+  }
+  if (base == "_with_global_batch_size") {
+    for (Written& setting : written) {
+      if (setting.name.starts_with("0."))
+        setting.name.erase(0, 2);
+      else if (setting.name == "1")
+        setting.name = "global";
+    }
+    std::erase_if(written, [](const Written& setting) { return setting.name == "train.global_batch_size"; });
+    for (Written& setting : written) {
+      if (setting.name == "global") setting.name = "train.global_batch_size";
+      if (setting.name == "()") base = setting.values.front();
+    }
+  }
+  // "mixed_precision = _perf_precision("fp8_cs")" or bf16_mixed().
+  for (Written& setting : written) {
+    if (setting.name == "mixed_precision.0") setting.name = "mixed_precision";
+    if (setting.name == "mixed_precision.()")
+      setting.name =
+          setting.values.front().find("precision") != std::string::npos ? "called" : "mixed_precision";
+    if (setting.name == "trainer.plugins.precision") setting.name = "mixed_precision";
+    if (setting.name == "trainer.plugins.()" || setting.name == "trainer.plugins.0.()")
+      setting.name = setting.values.front().find("16") != std::string::npos ||
+                             setting.values.front().find("fp8") != std::string::npos
+                         ? "mixed_precision"
+                         : "called";
+    if (setting.name == "tokenizer.vocab_size") setting.name = "tokenizer_vocab_size";
+    if (setting.name == "model.config.()" || setting.name == "model.()") setting.name = "called";
+  }
+  std::vector<Written> plain = without_groups(std::move(written), bridge_groups);
+  // A call of another file's function stands behind what is set upon its result.
+  rename_recipe_arguments(plain);
+  if (recipe) {
+    std::erase_if(plain, [](const Written& setting) {
+      return setting.name == "called" || setting.name == "::function" || setting.name == "()" ||
+             setting.name.ends_with(".()");
+    });
+    keep_last(plain);
+  }
+  TreeRun run(std::move(plain), builder);
+  RunScale scale;
+  scale.devices_per_node = run.count({"devices"});
+  scale.nodes = run.count({"num_nodes"});
+  // "..._64gpu_..." of a name.
+  if (const std::size_t at = function.find("gpu_"); at != std::string::npos && at > 0) {
+    const std::size_t start = function.rfind('_', at);
+    if (const auto count = whole_count(std::string_view(function).substr(start + 1, at - start - 1));
+        count && *count > 0) {
+      scale.devices = count;
+      builder.imply(fmt::format("{} GPUs by the name of {}", *count, function));
+    }
+  }
+  take_core(run, scale, {.expert_tensor_is_one = true});
+  const std::string name =
+      model_in(function + ' ' + base + ' ' + classes + ' ' +
+               run.text({"recipe", "hf_path", "pretrained_checkpoint", "checkpoint.pretrained_checkpoint"}) +
+               ' ' + (recipe ? file.file.substr(file.file.rfind('/') + 1) : file.file));
+  if (run.has("hidden_size") && run.has("num_layers"))
+    take_core_model(run);
+  else if (!name.empty())
+    builder.name_model(name, nullptr);
+  const bool performance = function.find("gpu_") != std::string::npos;
+  const bool sums_known = builder.value("gradient_dtype").has_value();
+  if (performance && !sums_known) {
+    builder.set("gradient_dtype", "bf16", nullptr);
+    builder.imply("performance recipes of Megatron-Bridge reduce gradients in bf16");
+  }
+  if (recipe && !builder.value("data_sharding")) {
+    builder.set("data_sharding", "zero1", nullptr);
+    builder.imply("recipes take the distributed optimizer where it is not written");
+  }
+  if (recipe && !builder.value("sequence") && !performance && !base.empty())
+    builder.assume("the base recipe is not in this file: its other settings are unknown");
+  if (!base.empty() && recipe && base.find("_config") != std::string::npos)
+    builder.unresolved(
+        fmt::format(
+            "starts from {}, which is not in this file: settings that are not written here come from there",
+            base),
+        {file.file, file.root.line});
+  if (run.has("peft_scheme")) run.find("peft_scheme");
+  take_peft(run, "peft");
+  if (!builder.value("lora_rank") &&
+      (function.find("_lora_") != std::string::npos || function.find("_peft_") != std::string::npos)) {
+    builder.set("lora_rank", "32", nullptr);
+    builder.imply("an adapter has rank 32 where it is not written");
+  }
+  static constexpr LaunchKey own[] = {
+      {"::function"},
+      {"()"},
+      {"called"},
+      {"*.()"},
+      {"tokenizer*"},
+      {"checkpoint.*"},
+      {"logger.*"},
+      {"log.*"},
+      {"resume.*"},
+      {"scheduler.*"},
+      {"rng.*"},
+      {"dist.*"},
+      {"profiling.*"},
+      {"rerun_state_machine.*"},
+      {"callbacks.*"},
+      {"plugins.*"},
+      {"devices"},
+      {"num_nodes"},
+      {"peft.*"},
+      {"optim.*"},
+      {"accelerator"},
+      {"recipe"},
+      {"packed_sequence*"},
+      {"dataset_kwargs.*"},
+      {"hf_path"},
+      {"limit_*"},
+      {"use_distributed_sampler"},
+      {"validation.*"},
+      {"env_vars.*"},
+      {"straggler.*"},
+      {"ft.*"},
+      {"inprocess_restart.*"},
+      {"nvrx_*"},
+      {"tensor_inspect.*"},
+      {"config_logger*"},
+      {"blend*"},
+      {"mock"},
+      {"reset_*"},
+      {"path_to_cache"},
+      {"skip_getting_attention_mask_from_dataset"},
+      {"_target_"},
+      {"pretrain"},
+      {"fn"},
+      {"accumulate_grad_batches"},
+      {"max_steps"},
+      {"val_check_interval"},
+      {"callbacks"},
+      {"vp_*"},
+      {"*_fn"},
+      {"hidden_size"},
+  };
+  settle(scale, builder);
+  std::vector<LaunchKey> keys = with_core_keys(own);
+  run.rest(keys);
+  return builder.finish(options);
+}
+
+}  // namespace
+
+LaunchedRun read_nemo_recipe(const TreeFile& file, const LaunchOptions& options) {
+  const bool bridge = file.file.find("bridge") != std::string::npos ||
+                      member_of(file.root, "train") != nullptr ||
+                      member_of(file.root, "mixed_precision") != nullptr;
+  return read_bridge(file, options, bridge ? "Megatron-Bridge" : "NeMo", true);
+}
+
+LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& options) {
+  return read_bridge(file, options, "Megatron-Bridge", false);
+}
+
+}  // namespace headroom

@@ -1,0 +1,133 @@
+// Names of models and groups in NeMo, Megatron-Bridge and Primus.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "interop/launch_in/core_parts.hpp"
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/titan_parts.hpp"
+#include "interop/launch_in/trainer_parts.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+
+// Names without the groups that Megatron-Core's settings are in.
+std::vector<Written> without_groups(std::vector<Written> written, std::span<const std::string_view> groups) {
+  for (Written& setting : written) {
+    for (const std::string_view group : groups) {
+      if (!setting.name.starts_with(group)) continue;
+      setting.name.erase(0, group.size());
+      break;
+    }
+  }
+  return written;
+}
+
+// "llama3_70b_pretrain_64gpu_h100_bf16_config", "LlamaConfig70B", "MixtralConfig8x22B": which model is meant.
+std::string model_in(const std::string& text) {
+  struct Meant {
+    std::string_view part;  // in lower case, without "_", "-" and "."
+    std::string_view ours;
+  };
+  constexpr std::array<Meant, 62> models{{
+      {"llama3405b", "llama-3-405b"},
+      {"llama31405b", "llama-3-405b"},
+      {"llama370b", "llama-3-70b"},
+      {"llama3170b", "llama-3-70b"},
+      {"llama3370b", "llama-3-70b"},
+      {"llama38b", "llama-3-8b"},
+      {"llama318b", "llama-3-8b"},
+      {"llama321b", "llama-3.2-1b"},
+      {"llama323b", "llama-3.2-3b"},
+      {"llama27b", "llama-2-7b"},
+      {"llama213b", "llama-2-13b"},
+      {"llama270b", "llama-2-70b"},
+      {"llama3config405b", "llama-3-405b"},
+      {"llama31config405b", "llama-3-405b"},
+      {"llama3config70b", "llama-3-70b"},
+      {"llama31config70b", "llama-3-70b"},
+      {"llama3config8b", "llama-3-8b"},
+      {"llama31config8b", "llama-3-8b"},
+      {"llama32config1b", "llama-3.2-1b"},
+      {"llama32config3b", "llama-3.2-3b"},
+      {"llama2config7b", "llama-2-7b"},
+      {"llama2config13b", "llama-2-13b"},
+      {"llama2config70b", "llama-2-70b"},
+      {"llama4scout", "llama-4-scout"},
+      {"llama4experts16config", "llama-4-scout"},
+      {"llama4experts128config", "llama-4-maverick"},
+      {"llama4maverick", "llama-4-maverick"},
+      {"mixtral8x22b", "mixtral-8x22b"},
+      {"mixtralconfig8x22b", "mixtral-8x22b"},
+      {"mixtral8x7b", "mixtral-8x7b"},
+      {"mixtralconfig8x7b", "mixtral-8x7b"},
+      {"mistral7b", "mistral-7b"},
+      {"mistralconfig7b", "mistral-7b"},
+      {"mistralnemo", "mistral-nemo-12b"},
+      {"deepseekv3", "deepseek-v3"},
+      {"deepseekv2lite", "deepseek-v2-lite"},
+      {"deepseekv2", "deepseek-v2"},
+      {"kimik2", "kimi-k2"},
+      {"qwen3235b", "qwen3-235b-a22b"},
+      {"qwen330b", "qwen3-30b-a3b"},
+      {"qwen3config235b", "qwen3-235b-a22b"},
+      {"qwen3config30b", "qwen3-30b-a3b"},
+      {"qwen332b", "qwen3-32b"},
+      {"qwen314b", "qwen3-14b"},
+      {"qwen38b", "qwen3-8b"},
+      {"qwen34b", "qwen3-4b"},
+      {"qwen317b", "qwen3-1.7b"},
+      {"qwen306b", "qwen3-0.6b"},
+      {"qwen3next", "qwen3-next-80b-a3b"},
+      {"qwen2572b", "qwen2.5-72b"},
+      {"qwen2532b", "qwen2.5-32b"},
+      {"qwen2514b", "qwen2.5-14b"},
+      {"qwen257b", "qwen2.5-7b"},
+      {"gptoss120b", "gpt-oss-120b"},
+      {"gptoss20b", "gpt-oss-20b"},
+      {"nemotron4340b", "nemotron-4-340b"},
+      {"nemotron4config340b", "nemotron-4-340b"},
+      {"nemotronh56b", "nemotron-h-56b"},
+      {"nemotronh8b", "nemotron-h-8b"},
+      {"nemotronh47b", "nemotron-h-47b"},
+      {"gpt3175b", "gpt3-175b"},
+      {"gptconfig175b", "gpt3-175b"},
+  }};
+  std::string plain = lower_case(text);
+  std::erase_if(plain, [](char c) { return c == '_' || c == '-' || c == '.' || c == ' '; });
+  const Meant* best = nullptr;
+  for (const Meant& row : models) {
+    if (plain.find(row.part) != std::string::npos && (best == nullptr || row.part.size() > best->part.size()))
+      best = &row;
+  }
+  return best == nullptr ? "" : std::string(best->ours);
+}
+
+std::vector<LaunchKey> with_core_keys(std::span<const LaunchKey> own) {
+  std::vector<LaunchKey> keys(own.begin(), own.end());
+  // The first row that matches holds: what takes any name comes last.
+  const bool takes_any = !keys.empty() && keys.back().name == "*";
+  if (takes_any) keys.pop_back();
+  keys.insert(keys.end(), core_keys().begin(), core_keys().end());
+  if (takes_any) keys.push_back({"*"});
+  return keys;
+}
+
+void take_peft(TreeRun& run, std::string_view group) {
+  RunBuilder& builder = run.builder();
+  const auto named = [&](std::string_view name) { return std::string(group) + '.' + std::string(name); };
+  const auto rank = run.count({named("dim"), named("adapter_dim"), named("lora_tuning.adapter_dim")});
+  const Written* const targets = run.find({named("target_modules"), named("lora_tuning.target_modules")});
+  const Written* const scheme = run.find({named("peft_scheme"), named("()")});
+  if (!rank && targets == nullptr && scheme == nullptr) return;
+  builder.set(
+      "lora_rank", std::to_string(rank.value_or(32)),
+      rank ? run.find({named("dim"), named("adapter_dim"), named("lora_tuning.adapter_dim")}) : scheme);
+  if (!rank) builder.imply("an adapter has rank 32 where it is not written");
+  if (targets != nullptr && text_of_values(*targets) != "attention_qkv") take_lora_targets(*targets, builder);
+  if (targets != nullptr && text_of_values(*targets) == "attention_qkv")
+    builder.set("lora_targets", "linear_qkv", targets);
+}
+
+}  // namespace headroom

@@ -1,0 +1,435 @@
+#include "interop/launch_in/core_parts.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr LaunchKey keys_of_core[] = {
+    {"overlap_grad_reduce", LaunchUse::choice, "overlap_grad_reduce"},
+    {"overlap_param_gather", LaunchUse::choice, "overlap_param_gather"},
+    {"overlap_p2p_comm", LaunchUse::choice, "overlap_p2p"},
+    {"delay_wgrad_compute", LaunchUse::choice, "delay_weight_gradients"},
+    {"moe_shared_expert_overlap", LaunchUse::choice, "overlap_shared_experts"},
+    {"overlap_moe_expert_parallel_comm", LaunchUse::on, "overlap_expert_all_to_all"},
+    {"distribute_saved_activations", LaunchUse::on, "distribute_saved_activations"},
+    {"fp8_param", LaunchUse::on, "fp8_param_gather"},
+    {"fp8_param_gather", LaunchUse::on, "fp8_param_gather"},
+    {"fp8_dot_product_attention", LaunchUse::on, "fp8_attention"},
+    {"tp_only_amax_red", LaunchUse::on, "tp_only_amax_red"},
+    {"num_layers_at_start_in_bf16", LaunchUse::field, "bf16_layers_at_start"},
+    {"num_layers_at_end_in_bf16", LaunchUse::field, "bf16_layers_at_end"},
+    {"microbatch_group_size_per_vp_stage", LaunchUse::field, "microbatch_group_size"},
+    {"moe_router_padding_for_fp8", LaunchUse::on, "moe_router_padding"},
+    {"moe_router_padding_for_quantization", LaunchUse::on, "moe_router_padding"},
+    {"moe_pad_expert_input_to_capacity", LaunchUse::on, "moe_pad_to_capacity"},
+    {"cpu_offloading_num_layers", LaunchUse::field, "offload_layers"},
+    {"optimizer_offload_fraction", LaunchUse::field, "optimizer_offload_fraction"},
+    {"overlap_cpu_optimizer_d2h_h2d", LaunchUse::on, "overlap_cpu_optimizer"},
+    {"batch_p2p_comm"},
+    {"tp_comm_*"},
+    {"barrier_with_L1_time"},
+    {"defer_embedding_wgrad_compute", LaunchUse::unmodelled, "weight gradients of the embedding at the end"},
+    {"wgrad_deferral_limit"},
+    {"overlap_param_gather_with_optimizer_step", LaunchUse::unmodelled, "gathers beside the step"},
+    {"align_param_gather"},
+    {"average_in_collective"},
+    {"bucket_size", LaunchUse::choice, "bucket_parameters"},
+    {"check_for_nan_in_grad"},
+    {"check_for_nan_in_loss_and_grad"},
+    {"gradient_as_bucket_view"},
+    {"gradient_accumulation_fusion"},
+    {"cross_entropy_*"},
+    {"masked_softmax_fusion"},
+    {"bias_*_fusion"},
+    {"bias_activation_fusion"},
+    {"bias_dropout_*"},
+    {"bias_swiglu_fusion"},
+    {"persist_layer_norm"},
+    {"apply_rope_fusion"},
+    {"moe_permute_fusion"},
+    {"moe_router_*"},
+    {"moe_aux_*"},
+    {"moe_z_*"},
+    {"moe_token_drop_policy"},
+    {"moe_hybridep_num_sms"},
+    {"moe_deepep_num_sms"},
+    {"moe_expert_capacity_factor", LaunchUse::unmodelled, "tokens beyond a capacity are dropped"},
+    {"moe_apply_probs_on_input"},
+    {"moe_per_layer_logging"},
+    {"moe_use_*"},
+    {"attention_backend"},
+    {"attention_softmax_in_fp32"},
+    {"apply_query_key_layer_scaling"},
+    {"use_flash_attn"},
+    {"use_te_*"},
+    {"use_custom_fsdp"},
+    {"transformer_engine"},
+    {"transformer_impl"},
+    {"use_transformer_engine_op_fuser", LaunchUse::unmodelled, "fused operators of Transformer Engine"},
+    {"cuda_graph_*"},
+    {"use_te_rng_tracker"},
+    {"rotary_*"},
+    {"rope_*"},
+    {"position_embedding_type"},
+    {"share_embeddings_*"},
+    {"should_pad_vocab"},
+    {"vocab_size"},
+    {"params_dtype"},
+    {"pipeline_dtype"},
+    {"autocast_dtype"},
+    {"fp8_*"},
+    {"fp8"},
+    {"fp4*"},
+    {"bf16"},
+    {"fp16"},
+    {"init_method*"},
+    {"output_layer_init_method"},
+    {"layernorm_epsilon"},
+    {"norm_epsilon"},
+    {"disable_parameter_transpose_cache"},
+    {"deallocate_pipeline_outputs"},
+    {"calculate_per_token_loss"},
+    {"train_iters"},
+    {"manual_gc*"},
+    {"exit_*"},
+    {"eval_*"},
+    {"data_parallel_random_init"},
+    {"gc_interval"},
+    {"use_ring_exchange_p2p"},
+    {"enable_autocast"},
+    {"grad_scale_func"},
+    {"qk_layernorm"},
+    {"qk_clip"},
+    {"attention_dropout"},
+    {"hidden_dropout"},
+    {"normalization"},
+    {"gated_linear_unit"},
+    {"activation_func"},
+    {"add_bias_linear"},
+    {"add_qkv_bias"},
+    {"kv_channels"},
+    {"max_position_embeddings"},
+    {"make_vocab_size_divisible_by"},
+    {"finetune"},
+    {"nccl_ub", LaunchUse::unmodelled, "registered buffers of NCCL"},
+    {"fsdp_double_buffer"},
+    {"ckpt_*"},
+    {"data_parallel_sharding_strategy"},
+    {"use_turbo_*", LaunchUse::unmodelled, "kernels of Primus-Turbo"},
+    {"enable_primus_turbo", LaunchUse::unmodelled, "kernels of Primus-Turbo"},
+    {"turbo_*", LaunchUse::unmodelled, "kernels of Primus-Turbo"},
+    {"mock_data"},
+    {"no_load_*"},
+    {"no_save_*"},
+    {"load"},
+    {"save"},
+    {"trainable"},
+    {"stderr_sink_level"},
+    {"profile*"},
+    {"use_pytorch_profiler"},
+    {"disable_*"},
+    {"eod_mask_loss"},
+    {"num_workers"},
+    {"lr*"},
+    {"min_lr"},
+};
+
+void switch_field(TreeRun& run, std::string_view name, std::string_view field, const std::string& value) {
+  const Written* const setting = run.find(name);
+  if (setting != nullptr && is_on(*setting)) run.builder().set(field, value, setting);
+}
+
+void take_recomputation(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  const Written* const kind = run.find({"recompute_granularity", "activations_checkpoint_granularity"});
+  const auto layers = run.count({"recompute_num_layers", "activations_checkpoint_num_layers"});
+  const Written* const layers_at = run.find({"recompute_num_layers", "activations_checkpoint_num_layers"});
+  const Written* const method = run.find({"recompute_method", "activations_checkpoint_method"});
+  const Written* const modules = run.find({"recompute_modules"});
+  if (kind == nullptr) return;
+  const std::string word = lower_case(text_of_values(*kind));
+  if (word == "full") {
+    builder.set("recompute", "full", kind);
+    // block with 0 layers recomputes nothing.
+    const bool block = method != nullptr && text_of_values(*method) == "block";
+    if (layers && *layers == 0 && block) builder.set("recompute", "none", layers_at);
+    if (layers && *layers > 0 && (*layers > 1 || block)) {
+      builder.set("recompute_layers", std::to_string(*layers), layers_at);
+      if (method != nullptr) builder.set("recompute_method", text_of_values(*method), method);
+    }
+  } else if (modules != nullptr && text_of_values(*modules) != "core_attn") {
+    builder.set("recompute_ops", text_of_values(*modules), modules);
+  } else {
+    builder.set("recompute", "selective", kind);
+    if (modules == nullptr) builder.imply("recompute_modules is core_attn where it is not written", kind);
+  }
+}
+
+void take_experts(TreeRun& run, std::int64_t tensor, const CoreRules& rules) {
+  RunBuilder& builder = run.builder();
+  const std::int64_t experts = run.size("expert_parallel", {"expert_model_parallel_size"});
+  const auto expert_tensor = run.count({"expert_tensor_parallel_size"});
+  if (expert_tensor && *expert_tensor > 0) {
+    builder.set("expert_tensor_parallel", std::to_string(*expert_tensor),
+                run.find({"expert_tensor_parallel_size"}));
+  } else if (experts > 1 && tensor > 1 && !rules.expert_tensor_is_one) {
+    builder.set("expert_tensor_parallel", std::to_string(tensor), nullptr);
+    builder.imply("expert_tensor_parallel_size is TP where it is not written");
+  }
+  const Written* const dispatcher = run.find({"moe_token_dispatcher_type"});
+  const Written* const backend = run.find({"moe_flex_dispatcher_backend"});
+  const Written* const deepep = run.find({"moe_enable_deepep", "use_turbo_deepep"});
+  if (dispatcher == nullptr) return;
+  const std::string kind = text_of_values(*dispatcher);
+  if (kind == "flex") {
+    const bool known = backend != nullptr && text_of_values(*backend) != "deepep";
+    builder.set("moe_dispatcher", known ? text_of_values(*backend) : "deepep",
+                backend != nullptr  ? backend
+                : deepep != nullptr ? deepep
+                                    : dispatcher);
+  } else if (kind == "allgather" || kind == "alltoall" || kind == "alltoall_seq") {
+    builder.set("moe_dispatcher", kind == "alltoall_seq" ? "alltoall" : kind, dispatcher);
+  } else {
+    builder.leave_out(*dispatcher, "a dispatcher that is not modelled");
+  }
+}
+
+void take_sharding(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  if (const Written* const shards = run.find("use_distributed_optimizer"))
+    builder.set("data_sharding", is_on(*shards) ? "zero1" : "none", shards);
+  const Written* const strategy = run.find({"data_parallel_sharding_strategy"});
+  for (const std::string_view name : {"use_megatron_fsdp", "use_custom_fsdp"}) {
+    const Written* const fsdp = run.find(name);
+    if (fsdp == nullptr || !is_on(*fsdp)) continue;
+    const std::string kind = strategy == nullptr ? "optim_grads_params" : text_of_values(*strategy);
+    builder.set("data_sharding",
+                kind == "optim"         ? "zero1"
+                : kind == "optim_grads" ? "zero2"
+                : kind == "no_shard"    ? "none"
+                                        : "zero3",
+                strategy != nullptr ? strategy : fsdp);
+    builder.use_software("nemo-2025");
+  }
+  const Written* const torch = run.find("use_torch_fsdp2");
+  if (torch != nullptr && is_on(*torch)) {
+    builder.set("data_sharding", "zero3", torch);
+    builder.use_software("nemo-2025");
+  }
+  if (const auto instances = run.count({"num_distributed_optimizer_instances"}); instances && *instances > 1)
+    builder.leave_out(*run.find("num_distributed_optimizer_instances"),
+                      "shards in several groups: give --shard-size");
+}
+
+void take_precision(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  const Written* const eight = run.find({"fp8", "fp8_format"});
+  const Written* const recipe = run.find({"fp8_recipe"});
+  const Written* const four = run.find({"fp4", "fp4_format"});
+  const Written* const mixed = run.find({"mixed_precision", "precision_config"});
+  if (mixed != nullptr) take_core_precision(*mixed, builder);
+  if (four != nullptr && is_on(*four)) {
+    builder.set("precision", "nvfp4", four);
+  } else if (eight != nullptr && is_on(*eight)) {
+    const std::string name = recipe == nullptr ? "delayed" : lower_case(text_of_values(*recipe));
+    const std::string kind = name == "delayed"      ? "fp8_delayed"
+                             : name == "tensorwise" ? "fp8"
+                             : name == "blockwise"  ? "fp8_blockwise"
+                             : name == "mxfp8"      ? "mxfp8"
+                                                    : "";
+    if (kind.empty())
+      builder.leave_out(*recipe, "a recipe that is not modelled");
+    else
+      builder.set("precision", kind, recipe != nullptr ? recipe : eight);
+    if (recipe == nullptr) builder.imply("fp8_recipe is delayed where it is not written", eight);
+    if (run.on("first_last_layers_bf16")) {
+      if (!run.has("num_layers_at_start_in_bf16"))
+        builder.set("bf16_layers_at_start", "1", run.find("first_last_layers_bf16"));
+      if (!run.has("num_layers_at_end_in_bf16"))
+        builder.set("bf16_layers_at_end", "1", run.find("first_last_layers_bf16"));
+    }
+  } else if (mixed == nullptr && (run.on("bf16") || run.on("fp16"))) {
+    builder.set("precision", "bf16", run.find({"bf16", "fp16"}));
+  }
+}
+
+}  // namespace
+
+void take_core_precision(const Written& setting, RunBuilder& builder) {
+  const std::string name = lower_case(text_of_values(setting));
+  const auto is = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  if (name == "32" || name == "32-true" || name == "fp32")
+    return builder.leave_out(setting, "products in fp32: they are taken as bf16");
+  std::string precision = "bf16";
+  if (is("nvfp4"))
+    precision = "nvfp4";
+  else if (is("mxfp8") || is("fp8_mx"))
+    precision = "mxfp8";
+  else if (is("subchannel") || is("fp8_sc") || is("blockwise"))
+    precision = "fp8_blockwise";
+  else if (is("current_scaling") || is("fp8_cs"))
+    precision = "fp8";
+  else if (is("delayed") || is("fp8"))
+    precision = "fp8_delayed";
+  builder.set("precision", precision, &setting);
+  if (is("16-mixed") && !is("bf16"))
+    builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", &setting);
+}
+
+std::span<const LaunchKey> core_keys() { return keys_of_core; }
+
+void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
+  RunBuilder& builder = run.builder();
+  scale.tensor = run.size("tensor_parallel", {"tensor_model_parallel_size"});
+  scale.pipeline = run.size("pipeline_parallel", {"pipeline_model_parallel_size"});
+  scale.context = run.size("context_parallel", {"context_parallel_size"});
+  run.size("virtual_pipeline", {"virtual_pipeline_model_parallel_size"});
+  take_experts(run, scale.tensor, rules);
+  const Written* const sequence = run.find("sequence_parallel");
+  if (sequence != nullptr && is_on(*sequence)) {
+    if (scale.tensor > 1)
+      builder.set("sequence_parallel", "yes", sequence);
+    else
+      builder.imply("sequence_parallel is off at TP 1", sequence);
+  }
+  scale.micro = run.count({"micro_batch_size"});
+  if (scale.micro) builder.set("micro_batch", std::to_string(*scale.micro), run.find("micro_batch_size"));
+  scale.global = run.count({"global_batch_size"});
+  if (scale.global) builder.set("global_batch", std::to_string(*scale.global), run.find("global_batch_size"));
+  const std::initializer_list<std::string_view> lengths{"seq_length", "encoder_seq_length",
+                                                        "sequence_length"};
+  if (const auto length = run.count(lengths); length && *length > 0)
+    builder.set("sequence", std::to_string(*length), run.find(lengths));
+  if (const Written* const kind = run.find("cp_comm_type"); kind != nullptr && scale.context > 1) {
+    const std::string name = kind->values.front();
+    builder.set("cp_comm", name == "a2a+p2p" ? "a2a_p2p" : name, kind);
+  }
+  take_recomputation(run);
+  take_sharding(run);
+  take_precision(run);
+  const Written* const layout = run.find("pipeline_model_parallel_layout");
+  const Written* const first =
+      run.find({"num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"});
+  const Written* const last =
+      run.find({"num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"});
+  if (layout != nullptr) {
+    const std::string text = text_of_values(*layout);
+    if (text.find('|') != std::string::npos)
+      builder.set("stage_layers", text, layout);
+    else
+      builder.leave_out(*layout, "a layout that is made by the recipe: stages are even");
+  } else if ((first != nullptr || last != nullptr) && scale.pipeline > 1) {
+    std::string ends;
+    if (first != nullptr) ends = "first=" + text_of_values(*first);
+    if (last != nullptr) ends += (ends.empty() ? "last=" : ",last=") + text_of_values(*last);
+    builder.set("stage_layers", ends, first != nullptr ? first : last);
+  }
+  const Written* const full =
+      run.find({"grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32", "megatron_amp_O2_fp32"});
+  if (full != nullptr) builder.set("gradient_dtype", is_on(*full) ? "fp32" : "bf16", full);
+  switch_field(run, "grad_reduce_in_bf16", "gradient_dtype", "bf16");
+  if (const Written* const overlap = run.find({"tp_comm_overlap", "ub_tp_comm_overlap"});
+      overlap != nullptr && is_on(*overlap) && scale.tensor > 1)
+    builder.choose("overlap_tensor_parallel", "full", overlap);
+  if (const Written* const grouped = run.find("moe_grouped_gemm"); grouped != nullptr && !is_on(*grouped))
+    builder.leave_out(*grouped, "experts one after another: --set-software expert_products=per_expert");
+  if (run.on("use_precision_aware_optimizer")) {
+    for (const auto& [name, target] :
+         {std::pair{"main_grads_dtype", "gradient_dtype"}, std::pair{"exp_avg_dtype", "exp_avg_dtype"},
+          std::pair{"exp_avg_sq_dtype", "exp_avg_sq_dtype"}}) {
+      if (const Written* const dtype = run.find(name)) {
+        std::string text = text_of_values(*dtype);
+        text.erase(0, text.rfind('.') + 1);
+        const std::string ours = text == "bfloat16"  ? "bf16"
+                                 : text == "float32" ? "fp32"
+                                 : text == "float16" ? "fp16"
+                                                     : text;
+        builder.set(target, ours, dtype);
+      }
+    }
+    builder.set("main_params_dtype", "remainder", run.find("use_precision_aware_optimizer"));
+  }
+  if (const Written* const host = run.find({"optimizer_cpu_offload"});
+      host != nullptr && is_on(*host) && !run.has("optimizer_offload_fraction"))
+    builder.set("optimizer_offload_fraction", "1", host);
+  if (const Written* const graph = run.find({"cuda_graph_impl"});
+      graph != nullptr && text_of_values(*graph) != "none")
+    builder.leave_out(*graph, "CUDA graphs: --set-software cuda_graphs");
+  if (const Written* const graph = run.find({"enable_cuda_graph", "external_cuda_graph"});
+      graph != nullptr && is_on(*graph))
+    builder.leave_out(*graph, "CUDA graphs: --set-software cuda_graphs");
+  if (const auto mtp = run.count({"mtp_num_layers"}))
+    builder.member("mtp_layers", *mtp, run.find("mtp_num_layers"));
+}
+
+void take_core_model(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  const auto size = [&](std::string_view path, std::string_view name) {
+    if (const auto number = run.count({name})) builder.member(path, *number, run.find(name));
+  };
+  if (!run.has("hidden_size") || !run.has("num_layers")) return;
+  size("hidden", "hidden_size");
+  size("layers", "num_layers");
+  size("heads", "num_attention_heads");
+  size("key_value_heads", "num_query_groups");
+  size("feedforward", "ffn_hidden_size");
+  size("head_size", "kv_channels");
+  size("max_positions", "max_position_embeddings");
+  size("vocabulary_multiple", "make_vocab_size_divisible_by");
+  size("experts/count", "num_moe_experts");
+  size("experts/per_token", "moe_router_topk");
+  size("experts/feedforward", "moe_ffn_hidden_size");
+  size("experts/shared_feedforward", "moe_shared_expert_intermediate_size");
+  const std::int64_t hidden = run.count("hidden_size").value_or(0);
+  if (builder.member_at("feedforward") == nullptr) {
+    builder.member("feedforward", 4 * hidden, nullptr);
+    builder.imply("the MLP is 4 x hidden_size where it is not written");
+  }
+  if (builder.member_at("max_positions") == nullptr && builder.count("sequence"))
+    builder.member("max_positions", *builder.count("sequence"), nullptr);
+  builder.member("sequence", builder.count("sequence").value_or(2048), nullptr);
+  const std::string activation = lower_case(run.text("activation"));
+  const bool gated = activation.find("swiglu") != std::string::npos ||
+                     activation.find("geglu") != std::string::npos || run.on("gated_linear_unit") ||
+                     run.on("swiglu");
+  builder.member("activation",
+                 gated                                             ? "swiglu"
+                 : activation.find("squared") != std::string::npos ? "squared_relu"
+                                                                   : "gelu",
+                 run.find({"activation", "gated_linear_unit", "swiglu"}));
+  const std::string norm = lower_case(run.text("normalization"));
+  builder.member("normalization", norm.starts_with("rms") ? "rms_norm" : "layer_norm",
+                 run.find("normalization"));
+  const std::string positions = lower_case(run.text("position_embedding_type"));
+  builder.member("positions",
+                 positions == "rope" || positions == "rotary"  ? "rotary"
+                 : positions == "none" || positions == "alibi" ? "none"
+                                                               : "learned",
+                 run.find("position_embedding_type"));
+  const Written* const bias = run.find({"bias", "add_bias_linear"});
+  const bool disabled = run.on("disable_bias_linear");
+  builder.member("linear_bias", !disabled && (bias == nullptr || is_on(*bias)), bias);
+  for (const std::string_view name : {"hidden_dropout", "attention_dropout"}) {
+    const Written* const rate = run.find(name);
+    const bool zero = rate != nullptr && text_of_values(*rate).find_first_not_of("0.") == std::string::npos;
+    builder.member(name, !zero, rate);
+  }
+  const Written* const shared = run.find({"share_embeddings_and_output_weights"});
+  const bool untied = run.on("untie_embeddings_and_output_weights");
+  builder.member("tied_embeddings", !untied && (shared == nullptr || is_on(*shared)), shared);
+  if (const auto vocabulary = run.count({"vocab_size", "padded_vocab_size"})) {
+    builder.member("vocabulary", *vocabulary, run.find({"vocab_size", "padded_vocab_size"}));
+  } else {
+    constexpr std::int64_t gpt2 = 50257;
+    builder.member("vocabulary", gpt2, nullptr);
+    builder.assume("the vocabulary is not written: that of GPT-2 is taken, 50,257 (--set vocabulary=N)");
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,53 @@
+// Megatron-Core's settings by the names of its configurations, as NeMo, Megatron-Bridge and Primus have them.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interop/launch_in/tree_run.hpp"
+
+namespace headroom {
+
+// The rules of the framework where they differ.
+struct CoreRules {
+  bool expert_tensor_is_one =
+      false;  // Bridge since v0.6.0: an unsaid expert tensor-parallel size is 1 with EP
+  bool sequence_parallel_needs_tensor = true;
+};
+
+void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules);
+void take_core_model(TreeRun& run);
+std::span<const LaunchKey> core_keys();
+
+// "bf16_mixed", "bf16_with_fp8_current_scaling_mixed", "bf16-mixed", "fp8_cs".
+void take_core_precision(const Written& setting, RunBuilder& builder);
+
+// Groups of Megatron-Bridge's and NeMo's configurations, the longest first where one starts with another.
+inline constexpr std::array<std::string_view, 16> bridge_groups{"model.config.",
+                                                                "trainer.strategy.ddp.",
+                                                                "trainer.strategy.",
+                                                                "trainer.plugins.",
+                                                                "optim.config.",
+                                                                "data.",
+                                                                "model.",
+                                                                "train.",
+                                                                "ddp.",
+                                                                "optimizer.",
+                                                                "mixed_precision.",
+                                                                "comm_overlap.",
+                                                                "trainer.",
+                                                                "dataset.",
+                                                                "strategy.ddp.",
+                                                                "strategy."};
+
+// Names without the groups that Megatron-Core's settings are in.
+std::vector<Written> without_groups(std::vector<Written> written, std::span<const std::string_view> groups);
+// "llama3_70b_pretrain_64gpu_h100_bf16_config", "LlamaConfig70B", "MixtralConfig8x22B": the model that is meant, or "".
+std::string model_in(const std::string& text);
+std::vector<LaunchKey> with_core_keys(std::span<const LaunchKey> own);
+void take_peft(TreeRun& run, std::string_view group);
+
+}  // namespace headroom

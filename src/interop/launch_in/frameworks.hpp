@@ -1,0 +1,42 @@
+// Frameworks whose configurations are read, each by a function of its own.
+#pragma once
+
+#include "interop/launch_in/tree_run.hpp"
+
+namespace headroom {
+
+LaunchedRun read_torchtitan(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_torchtitan_config(const TreeFile& file,
+                                   const LaunchOptions& options);  // of its Python registry
+LaunchedRun read_deepspeed(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_accelerate(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options);
+
+// The flags of a script of the Trainer, and what starts it: `accelerate launch --config_file FILE`.
+struct TrainerLaunch {
+  std::vector<Written> written;  // "per_device_train_batch_size"
+  std::string accelerate_file;   // empty: none
+  std::string accelerate_text;
+  std::optional<std::int64_t> devices;  // as launchers' flags say them
+  std::optional<std::int64_t> devices_per_node;
+};
+LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options);
+
+LaunchedRun read_llama_factory(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_nemo(const TreeFile& file, const LaunchOptions& options);  // 1.x: trainer, model
+LaunchedRun read_nemo_recipe(const TreeFile& file,
+                             const LaunchOptions& options);  // 2.0, Megatron-Bridge: Python
+LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& options);  // overrides in YAML
+LaunchedRun read_megatron_yaml(const TreeFile& file, const LaunchOptions& options);    // MODEL_ARGS
+LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options);
+// The same as words of a command: "trainer.nnodes=4".
+LaunchedRun read_verl_words(std::vector<Written> written, const std::string& file,
+                            const LaunchOptions& options);
+
+}  // namespace headroom

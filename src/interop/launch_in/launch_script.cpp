@@ -1,0 +1,431 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/core/error.hpp"
+#include "headroom/core/joined.hpp"
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/megatron_in.hpp"
+#include "interop/launch_in/megatron_keys.hpp"
+#include "interop/launch_in/model_zoo.hpp"
+#include "interop/launch_in/program.hpp"
+#include "interop/launch_in/readers.hpp"
+#include "interop/launch_in/setting.hpp"
+#include "interop/launch_in/trainer_common.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+using shell::Followed;
+using shell::Value;
+
+FilePlace file_place(const Followed& script, shell::Place at) {
+  return {at.file < script.files.size() ? script.files[at.file] : std::string(), at.line};
+}
+
+// The text with the names of what is not known: "$NNODES".
+std::string shown(const Followed& script, std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != shell::mark_start) {
+      result += text[at];
+      continue;
+    }
+    const std::size_t end = std::min(text.find(shell::mark_end, at), text.size() - 1);
+    result += script.unknowns[shell::marks_in(text.substr(at, end - at)).front()].text;
+    at = end;
+  }
+  return result;
+}
+
+// What would make a text known: "needs $3 (BATCH_SIZE): give it after --".
+std::string needs(const Followed& script, std::string_view text) {
+  std::string result;
+  for (const std::size_t mark : shell::marks_in(text)) {
+    const shell::Unknown& unknown = script.unknowns[mark];
+    const std::string name = unknown.name.empty() ? "" : " (" + unknown.name + ")";
+    result += (result.empty() ? "needs " : ", ") + printable(unknown.text) + name;
+    switch (unknown.source) {
+      case shell::Source::argument: result += ": give the arguments of the script after --"; break;
+      case shell::Source::environment: result += ": give it with --env NAME=VALUE"; break;
+      case shell::Source::output: result += ", which only a run knows"; break;
+    }
+  }
+  return result;
+}
+
+bool is_flag(std::string_view word) {
+  if (!word.starts_with("--")) return false;
+  return word.size() > 2 && ((word[2] >= 'a' && word[2] <= 'z') || (word[2] >= 'A' && word[2] <= 'Z'));
+}
+
+std::string without_quotes(std::string text) {
+  if (text.size() > 1 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
+    return text.substr(1, text.size() - 2);
+  return text;
+}
+
+// Flags with the words behind them, and NAME=VALUE.
+std::vector<Written> written_in(const Followed& script, const std::vector<Value>& words,
+                                std::vector<Value>& extra) {
+  std::vector<Written> all;
+  bool complete = true;  // the last flag has its value: --flag=value
+  const auto close = [&](Written& setting) {
+    std::string marks;
+    for (const std::string& value : setting.values) {
+      if (!shell::is_known(value)) marks += value;
+    }
+    if (!marks.empty()) setting.unknown = needs(script, marks);
+    for (std::string& value : setting.values) value = shown(script, value);
+    for (const std::string& value : setting.values) setting.as_written += " " + value;
+  };
+  for (const Value& word : words) {
+    const std::string& text = word.text();
+    if (is_flag(text)) {
+      if (!all.empty()) close(all.back());
+      const std::size_t equals = text.find('=');
+      Written setting{text.substr(2, equals == std::string::npos ? equals : equals - 2),
+                      {},
+                      text.substr(0, equals),
+                      file_place(script, word.place()),
+                      ""};
+      std::replace(setting.name.begin(), setting.name.end(), '-', '_');
+      complete = equals != std::string::npos;
+      if (complete) setting.values.push_back(without_quotes(text.substr(equals + 1)));
+      all.push_back(std::move(setting));
+      continue;
+    }
+    const std::size_t equals = text.find('=');
+    const bool overrides = equals != std::string::npos && equals > 0 &&
+                           shell::is_known(text.substr(0, equals)) &&
+                           (all.empty() || complete || all.back().as_written.find("--") != 0);
+    if (overrides) {
+      if (!all.empty()) close(all.back());
+      std::string name = text.substr(0, equals);
+      while (name.starts_with('+') || name.starts_with('~')) name.erase(0, 1);
+      all.push_back(
+          {name, {without_quotes(text.substr(equals + 1))}, "", file_place(script, word.place()), ""});
+      all.back().as_written = name + "=";
+      continue;
+    }
+    // A variable behind a switch or behind a value: further arguments, if any.
+    const bool alone = all.empty() || (!shell::is_known(text) && shell::only_mark(text) &&
+                                       (is_megatron_switch(all.back().name) || !all.back().values.empty()));
+    if (alone) {
+      extra.push_back(word);
+    } else if (!text.empty()) {
+      all.back().values.push_back(without_quotes(text));
+    }
+  }
+  if (!all.empty()) close(all.back());
+  return all;
+}
+
+bool is_megatron(const Program& program, const std::vector<Written>& written) {
+  constexpr std::array<std::string_view, 7> names{"tensor_model_parallel_size",
+                                                  "pipeline_model_parallel_size",
+                                                  "num_layers",
+                                                  "hidden_size",
+                                                  "num_attention_heads",
+                                                  "micro_batch_size",
+                                                  "model_parallel_size"};
+  const auto count = std::count_if(written.begin(), written.end(),
+                                   [&](const Written& setting) { return contains(names, setting.name); });
+  return count >= 2 || (count >= 1 && program.name.starts_with("pretrain"));
+}
+
+// GPUs of a node and of the job, as the launchers and the job say them.
+void read_sizes(const Followed& script, const Program& program, RunBuilder& run,
+                std::optional<std::int64_t>& devices) {
+  shell::JobSizes job = script.job;
+  for (const shell::Started& started : script.started) {  // `sbatch --nodes=8 train.sh`
+    if (started.words.empty()) continue;
+    const std::string& first = started.words.front().text();
+    if (first != "sbatch" && first != "srun" && first != "salloc") continue;
+    std::vector<std::string> rest;
+    for (std::size_t i = 1; i < started.words.size(); ++i) rest.push_back(started.words[i].text());
+    shell::read_job_options(rest, job);
+  }
+  const shell::JobSizes& own = program.sizes;
+  const auto either = [](auto x, auto y) { return x ? x : y; };
+  const auto tasks_each = either(own.tasks_per_node, job.tasks_per_node);
+  const auto gpus_each = either(own.gpus_per_node, job.gpus_per_node);
+  const bool spawns = !program.launchers.empty() && program.launchers.back() != "srun";
+  std::optional<std::int64_t> each = program.processes_per_node;
+  if (!each) each = spawns ? either(gpus_each, tasks_each) : either(tasks_each, gpus_each);
+  std::optional<std::int64_t> nodes =
+      either(own.nodes, program.missing_size.empty() || job.nodes ? job.nodes : std::nullopt);
+  const bool one_node =
+      !nodes && program.missing_size.empty() && program.processes_per_node &&
+      contains(std::array<std::string_view, 4>{"torchrun", "torch.distributed.launch",
+                                               "torch.distributed.run", "deepspeed"},
+               program.launchers.empty() ? std::string_view() : std::string_view(program.launchers.back()));
+  if (one_node) nodes = 1;
+  if (program.processes) {
+    devices = program.processes;
+  } else if (nodes && each) {
+    devices = *nodes * *each;
+  } else if (const auto tasks = either(own.tasks, job.tasks)) {
+    devices = spawns ? std::nullopt : tasks;
+  } else if (job.gpus) {
+    devices = job.gpus;
+  }
+  if (each && *each <= 64) run.devices_per_node(*each);
+  if (each && *each > 64 && nodes == 1) devices = each;
+  if (devices) run.devices(*devices);
+  if (!devices && !program.missing_size.empty()) {
+    Written size{
+        "", {}, "the number of GPUs", file_place(script, program.at), needs(script, program.missing_size)};
+    size.unknown =
+        size.unknown.empty() ? "is not said: give --devices" : size.unknown + " (or give --devices)";
+    run.unresolved(size, "data_parallel");
+  }
+  const std::string& gpu = own.gpu.empty() ? job.gpu : own.gpu;
+  if (!gpu.empty()) run.system(gpu);
+}
+
+void tell_conditions(const Followed& script, RunBuilder& run) {
+  constexpr std::size_t most = 200;
+  std::vector<std::size_t> told;
+  for (std::size_t i = 0; i < std::min(script.conditions.size(), most); ++i) {
+    const shell::Uncertain& condition = script.conditions[i];
+    for (const std::size_t mark : condition.unknowns) {
+      const shell::Unknown& unknown = script.unknowns[mark];
+      if (unknown.source == shell::Source::environment || unknown.text == "$#" || contains(told, mark))
+        continue;
+      told.push_back(mark);
+      run.unresolved(fmt::format("a condition {}; it is taken as {}", needs(script, shell::mark_of(mark)),
+                                 condition.taken ? "true" : "false"),
+                     file_place(script, condition.at));
+    }
+  }
+}
+
+std::string deepspeed_config(const Followed& script, const std::vector<Written>& written,
+                             const std::vector<Value>& words, const std::string& file) {
+  (void)written;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i].text() != "--deepspeed_config" && words[i].text() != "--deepspeed-config") continue;
+    const std::string& name = words[i + 1].text();
+    if (const auto found = script.written_files.find(name); found != script.written_files.end())
+      return shown(script, found->second.text());
+    if (!shell::is_known(name)) return {};
+    const std::filesystem::path path = std::filesystem::path(file).parent_path() / name;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error)) return read_file(path.string());
+  }
+  return {};
+}
+
+LaunchedRun read_megatron(const Followed& script, const Program& program, std::vector<Written> written,
+                          const std::vector<Value>& extra, MegatronArguments arguments,
+                          const std::string& file, const LaunchOptions& options) {
+  RunBuilder run(file, "Megatron-LM", "megatron-core-2025");
+  if (arguments.devices) {
+    run.devices(*arguments.devices);
+  } else {
+    read_sizes(script, program, run, arguments.devices);
+  }
+  bool dotted = false;
+  for (Written& setting : written) {
+    if (setting.as_written.starts_with("--") || !arguments.model.empty()) continue;
+    dotted = true;
+    const std::size_t dot = setting.name.rfind('.');
+    if (dot != std::string::npos) setting.name.erase(0, dot + 1);
+  }
+  if (dotted) run.use_framework("Megatron-Bridge");
+  for (const Value& word : extra) {
+    if (!shell::is_known(word.text()))
+      run.unresolved(
+          fmt::format("{} may add arguments: it {}", shown(script, word.text()), needs(script, word.text())),
+          file_place(script, word.place()));
+  }
+  tell_conditions(script, run);
+  for (const auto& [name, at] : script.missing_files) {
+    if (!arguments.model.empty()) break;
+    run.unresolved(fmt::format("{} is not beside the script", printable(name)), file_place(script, at));
+  }
+  arguments.deepspeed_config = deepspeed_config(script, written, program.arguments, file);
+  arguments.written = std::move(written);
+  arguments.program = program.name;
+  read_megatron_arguments(arguments, run);
+  return run.finish(options);
+}
+
+// What reads the run that a program starts.
+enum class Reader : std::uint8_t { megatron, verl, configuration, trainer };
+
+// The configuration of a framework that is named to a program and lies beside the script: "-m axolotl.cli.train
+// run.yaml", "--job.config_file run.toml". Empty: none. Only its name must be known, and not its folder.
+std::string configuration_of(const Program& program, const std::string& file) {
+  for (const Value& word : program.arguments) {
+    const std::string& text = word.text();
+    const std::string name = text.substr(text.find_last_of("/=") + 1);
+    if (!shell::is_known(name) ||
+        !(name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".toml")))
+      continue;
+    std::string place = (std::filesystem::path(file).parent_path() / name).string();
+    if (is_tree_launch(place)) return place;
+  }
+  return "";
+}
+
+std::optional<Reader> reader_of(const Program& program, const std::vector<Written>& written,
+                                const std::string& config) {
+  if (program.name.starts_with("verl.trainer.")) return Reader::verl;
+  if (is_megatron(program, written)) return Reader::megatron;
+  const bool trains = std::any_of(written.begin(), written.end(), [](const Written& setting) {
+    return setting.name == "per_device_train_batch_size";
+  });
+  if (trains) return Reader::trainer;
+  if (!config.empty()) return Reader::configuration;
+  return std::nullopt;
+}
+
+// The GPUs of the script stand over those that a configuration was read with.
+void take_job(const LaunchedRun& job, LaunchedRun& run) {
+  if (job.devices_per_node) run.devices_per_node = job.devices_per_node;
+  if (!job.system.empty()) run.system = job.system;
+  for (const LaunchSetting& setting : job.strategy) {
+    const bool written = std::any_of(run.strategy.begin(), run.strategy.end(),
+                                     [&](const LaunchSetting& it) { return it.field == setting.field; });
+    if (!written) run.strategy.push_back(setting);
+  }
+  if (!job.devices) return;
+  run.devices = job.devices;
+  std::erase_if(run.strategy, [](const LaunchSetting& setting) {
+    return setting.field == "data_parallel" && setting.written.empty();
+  });
+  std::erase_if(run.remarks, [](const LaunchRemark& remark) {
+    return remark.kind == LaunchRemarkKind::assumed && remark.text.ends_with("(--devices N)");
+  });
+}
+
+// The file of `accelerate launch --config_file FILE` beside the script; empty: none.
+std::string accelerate_file(const Program& program, const std::string& file) {
+  for (const auto& [name, value] : program.environment) {
+    const std::filesystem::path place = std::filesystem::path(file).parent_path() / value;
+    std::error_code error;
+    if (name == "--config_file" && std::filesystem::is_regular_file(place, error)) return place.string();
+  }
+  return "";
+}
+
+LaunchedRun read_configuration(const Followed& script, const Program& program, const std::string& config,
+                               const std::string& file, LaunchOptions options) {
+  RunBuilder job(file, "", "");
+  std::optional<std::int64_t> devices;
+  read_sizes(script, program, job, devices);
+  if (const std::string accelerate = accelerate_file(program, file); !accelerate.empty()) {
+    TreeRun tree(flattened(parse_tree(read_file(accelerate), accelerate), accelerate), job);
+    RunScale scale;
+    take_accelerate(tree, scale);
+    if (!devices && scale.devices) job.devices(*scale.devices);
+  }
+  options.text.reset();
+  LaunchedRun run = read_tree_launch(read_file(config), config, options);
+  take_job(job.so_far(), run);
+  return run;
+}
+
+LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
+                         const std::string& file, const LaunchOptions& options) {
+  RunBuilder job(file, "", "");
+  TrainerLaunch launch{.written = std::move(written)};
+  read_sizes(script, program, job, launch.devices);
+  launch.devices_per_node = job.so_far().devices_per_node;
+  launch.accelerate_file = accelerate_file(program, file);
+  if (!launch.accelerate_file.empty()) launch.accelerate_text = read_file(launch.accelerate_file);
+  LaunchedRun run = read_trainer_words(std::move(launch), file, options);
+  if (!job.so_far().system.empty()) run.system = job.so_far().system;
+  return run;
+}
+
+}  // namespace
+
+LaunchedRun read_launch_script(std::string_view text, const std::string& file, const LaunchOptions& options) {
+  const Followed script = shell::follow(text, file, {options.arguments, options.environment});
+  struct Found {
+    Program program;
+    std::vector<Written> written;
+    std::vector<shell::Value> extra;
+    std::string model;  // of Megatron-MoE-ModelZoo
+    std::optional<std::int64_t> devices;
+    Reader reader = Reader::megatron;
+    std::string config;  // of Reader::configuration
+  };
+  std::vector<Found> found;
+  std::vector<std::string> others;
+  for (const shell::Started& started : script.started) {
+    if (std::optional<ModelZooRun> zoo = model_zoo_run(started, file_place(script, started.at))) {
+      Found one;
+      one.program.at = started.at;
+      one.written = std::move(zoo->variables);
+      for (Written& flag : written_in(script, zoo->flags, one.extra)) one.written.push_back(std::move(flag));
+      one.model = zoo->model;
+      one.devices = zoo->devices;
+      found.push_back(std::move(one));
+      continue;
+    }
+    std::optional<Program> program = program_of(started);
+    if (!program) continue;
+    Found one{std::move(*program), {}, {}, {}, {}};
+    one.written = written_in(script, one.program.arguments, one.extra);
+    one.config = configuration_of(one.program, file);
+    if (const auto reader = reader_of(one.program, one.written, one.config)) {
+      one.reader = *reader;
+      found.push_back(std::move(one));
+    } else {
+      others.push_back(
+          fmt::format("{} (line {})", printable(shown(script, one.program.name)), one.program.at.line));
+    }
+  }
+  if (found.empty()) {
+    std::string rule =
+        "starts no training run that is known: a program of Megatron-LM, Megatron-DeepSpeed, "
+        "Megatron-Bridge, "
+        "NeMo or verl, a Trainer by its arguments, or a framework with a configuration beside the script";
+    constexpr std::size_t most = 5;
+    if (others.size() > most) others.resize(most);
+    if (!others.empty()) rule += "; it starts " + joined(others, ", ");
+    for (const auto& [name, at] : script.missing_files)
+      rule += fmt::format("; {} is not beside it", printable(name));
+    throw InputError(file, rule);
+  }
+  if (options.run < 1 || options.run > found.size())
+    throw InputError(file,
+                     fmt::format("starts {} runs: --run must be from 1 to {}", found.size(), found.size()));
+  Found& one = found[options.run - 1];
+  MegatronArguments arguments;
+  arguments.devices = one.devices;
+  arguments.model = one.model;
+  LaunchedRun run;
+  switch (one.reader) {
+    case Reader::megatron:
+      run = read_megatron(script, one.program, std::move(one.written), one.extra, std::move(arguments), file,
+                          options);
+      break;
+    case Reader::verl: run = read_verl_words(std::move(one.written), file, options); break;
+    case Reader::configuration:
+      run = read_configuration(script, one.program, one.config, file, options);
+      break;
+    case Reader::trainer:
+      run = read_trainer(script, one.program, std::move(one.written), file, options);
+      break;
+  }
+  for (std::size_t i = 0; i < found.size() && found.size() > 1; ++i) {
+    if (i + 1 == options.run || i > 20) continue;
+    run.remarks.push_back({LaunchRemarkKind::assumed,
+                           fmt::format("run {} of the script is not read (--run {})", i + 1, i + 1),
+                           file_place(script, found[i].program.at), ""});
+  }
+  return run;
+}
+
+}  // namespace headroom

@@ -1,0 +1,458 @@
+#include "interop/launch_in/megatron_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/core/error.hpp"
+#include "headroom/io/catalog.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/model/hybrid_pattern.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+// Zero, as 0, 0.0 and .0.
+bool is_zero(const Written& setting) {
+  const std::string text = text_of_values(setting);
+  return !text.empty() && text.find_first_not_of("0.") == std::string::npos;
+}
+
+std::string last_name(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  const std::string whole = path.substr(0, end == std::string::npos ? 0 : end + 1);
+  return whole.substr(whole.rfind('/') + 1);
+}
+
+// The vocabulary of an embedded model, before it is padded.
+std::optional<std::int64_t> vocabulary_of(std::string_view model) {
+  const EmbeddedFile* const file = find_embedded("model", model);
+  if (file == nullptr) return std::nullopt;
+  return parse_model(file->text, std::string(file->path)).vocabulary;
+}
+
+// An embedded model with as many layers of this width.
+std::optional<std::pair<std::string, std::int64_t>> model_of_shape(const RunBuilder& run,
+                                                                   std::int64_t layers) {
+  const auto number = [&](std::string_view path) -> std::int64_t {
+    const Json* const value = run.member_at(path);
+    return value != nullptr && value->is_number_integer() ? value->get<std::int64_t>() : 0;
+  };
+  for (const Transformer& model : list_models()) {
+    if (model.hidden == number("hidden") && model.heads == number("heads") && model.layers == layers &&
+        model.feedforward == number("feedforward"))
+      return std::pair{model.name, model.vocabulary};
+  }
+  return std::nullopt;
+}
+
+// Sizes of tokenizers that need no file to be known [megatron/training/tokenizer/tokenizer.py].
+struct Tokenizer {
+  std::string_view type;
+  std::int64_t size;
+  std::string_view because;
+};
+constexpr std::array<Tokenizer, 6> tokenizers{{
+    {"GPT2BPETokenizer", 50257, "GPT-2's BPE"},
+    {"BertWordPieceLowerCase", 30522, "BERT's uncased word pieces"},
+    {"BertWordPieceCase", 28996, "BERT's cased word pieces"},
+    {"Llama2Tokenizer", 32000, "Llama 2's"},
+    {"LLaMATokenizer", 32000, "Llama's"},
+    {"Llama3Tokenizer", 128256, "Llama 3's"},
+}};
+
+void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuilder& run) {
+  const Written* const size = asked.first({"vocab_size", "padded_vocab_size", "pad_vocab_size_to"});
+  if (size != nullptr && asked.number(*size)) {
+    run.member("vocabulary", *asked.number(*size), size);
+    if (size->name != "vocab_size") run.member("vocabulary_multiple", 1, size);
+    return;
+  }
+  const std::string type = asked.text("tokenizer_type");
+  for (const Tokenizer& known : tokenizers) {
+    if (known.type != type) continue;
+    run.member("vocabulary", known.size, asked.find("tokenizer_type"));
+    return run.imply(fmt::format("the vocabulary is {}, {}", known.size, known.because),
+                     asked.find("tokenizer_type"));
+  }
+  for (const std::string_view flag :
+       {"tokenizer_model", "tokenizer_name_or_path", "load", "pretrained_checkpoint"}) {
+    const Written* const named = asked.find(flag);
+    if (named == nullptr || !named->unknown.empty()) continue;
+    for (const std::string& name : {text_of_values(*named), last_name(text_of_values(*named))}) {
+      const NameMeaning meaning = meaning_of("model", name);
+      if (meaning.names.size() != 1) continue;
+      const auto vocabulary = vocabulary_of(meaning.names.front());
+      if (!vocabulary) continue;
+      run.member("vocabulary", *vocabulary, named);
+      return run.imply(fmt::format("the vocabulary is {}, that of {}", *vocabulary, meaning.names.front()),
+                       named);
+    }
+  }
+  if (type.empty() && (asked.has("merge_file") || asked.has("vocab_file"))) {
+    run.member("vocabulary", 50257, asked.find("vocab_file"));
+    return run.imply("the vocabulary is 50257, GPT-2's BPE", asked.find("vocab_file"));
+  }
+  if (const auto alike = model_of_shape(run, layers)) {
+    run.member("vocabulary", alike->second, nullptr);
+    return run.assume(fmt::format("the vocabulary is {}, that of {}, which has layers of the same sizes",
+                                  alike->second, alike->first));
+  }
+  run.member("vocabulary", 50257, nullptr);
+  run.assume(
+      type.empty()
+          ? "the vocabulary is 50257, GPT-2's: no --vocab-size is given (--set vocabulary=N)"
+          : "the vocabulary is 50257, GPT-2's: that of the tokenizer is not known (--set vocabulary=N)");
+}
+
+void read_positions(const MegatronSettings& asked, RunBuilder& run) {
+  const Written* const type = asked.first({"position_embedding_type", "use_rotary_position_embeddings"});
+  const std::string text = asked.text("position_embedding_type");
+  const bool rotary = text == "rope" || text == "yarn" || text == "mrope" ||
+                      (asked.is("use_rotary_position_embeddings") && text != "none");
+  if (rotary) {
+    run.member("positions", "rotary", type);
+    if (text == "yarn" || asked.is("enable_gpt_oss")) run.member("scaled_rotary", true, type);
+  } else if (text == "none" || asked.is("no_position_embedding")) {
+    run.member("positions", "none", asked.first({"position_embedding_type", "no_position_embedding"}));
+  } else if (text == "alibi") {
+    run.member("positions", "alibi", type);
+  } else {
+    run.member("positions", "learned", type);
+    if (type == nullptr) run.imply("positions are learned: --position-embedding-type is not given");
+  }
+  const Written* const most = asked.find("max_position_embeddings");
+  if (most != nullptr && asked.number(*most)) run.member("max_positions", *asked.number(*most), most);
+}
+
+void read_attention(const MegatronSettings& asked, RunBuilder& run) {
+  const Written* const groups = asked.first({"num_query_groups", "num_key_value_heads"});
+  const bool latent = asked.is("multi_latent_attention");
+  const bool grouped =
+      asked.is("group_query_attention") || (groups != nullptr && groups->name != "num_query_groups");
+  if (latent) {
+    const auto size = [&](std::initializer_list<std::string_view> names, std::int64_t fallback) {
+      const Written* const setting = asked.first(names);
+      return setting == nullptr ? fallback : asked.number(*setting).value_or(fallback);
+    };
+    const Written* const from = asked.find("multi_latent_attention");
+    // Defaults of arguments.py, _add_mla_args.
+    run.member("latent_attention/q_rank", size({"q_lora_rank"}, 0), from);
+    run.member("latent_attention/kv_rank", size({"kv_lora_rank"}, 32), from);
+    run.member("latent_attention/nope_head_size", size({"qk_head_dim", "qk_nope_head_dim"}, 128), from);
+    run.member("latent_attention/rope_head_size", size({"qk_pos_emb_head_dim", "qk_rope_head_dim"}, 64),
+               from);
+    run.member("latent_attention/value_head_size", size({"v_head_dim"}, 128), from);
+    run.member("positions", "rotary", nullptr);
+  } else {
+    if (grouped) {
+      run.member("key_value_heads", groups == nullptr ? 1 : asked.number(*groups).value_or(1),
+                 groups == nullptr ? asked.find("group_query_attention") : groups);
+      if (groups == nullptr)
+        run.imply("attention has one KV head: --num-query-groups is not given",
+                  asked.find("group_query_attention"));
+    } else if (groups != nullptr && asked.number(*groups).value_or(1) > 1) {
+      run.imply(
+          "every head has keys and values of its own: --num-query-groups is ignored without "
+          "--group-query-attention",
+          groups);
+    }
+    const Written* const channels = asked.find("kv_channels");
+    if (channels != nullptr && asked.number(*channels))
+      run.member("head_size", *asked.number(*channels), channels);
+    const Written* const norm = asked.find("qk_layernorm");
+    if (norm != nullptr && is_on(*norm)) run.member("qk_norm", "per_head", norm);
+  }
+  const Written* const backend =
+      asked.first({"attention_backend", "use_flash_attn", "use_flash_attn_v2", "use_flash_attn_triton"});
+  const std::string text = backend == nullptr ? "" : text_of_values(*backend);
+  if (text == "unfused" || text == "local") run.member("kernels/attention", "unfused", backend);
+  if (backend != nullptr &&
+      (text == "flash" || text == "fused" || (backend->name != "attention_backend" && is_on(*backend))))
+    run.member("kernels/attention", "flash", backend);
+  const Written* const window = asked.find("window_size");
+  if (window != nullptr && window->unknown.empty() && is_on(*window)) {
+    std::string number = text_of_values(*window);
+    std::erase_if(number, [](char c) { return c == '(' || c == '[' || c == ' ' || c == '\''; });
+    if (const auto tokens = whole_number(number.substr(0, number.find(',')))) {
+      if (asked.has("window_attn_skip_freq")) {
+        run.leave_out(*window, "a window of some layers: every layer attends to the whole sequence");
+      } else {
+        run.member("window", *tokens + 1, window);
+      }
+    }
+  }
+  if (asked.text("softmax_type") == "learnable")
+    run.member("attention_sinks", true, asked.find("softmax_type"));
+}
+
+void read_dropout(const MegatronSettings& asked, RunBuilder& run) {
+  for (const char* const name : {"attention_dropout", "hidden_dropout"}) {
+    const Written* const setting = asked.find(name);
+    if (setting == nullptr) {
+      run.imply(fmt::format("{} of 0.1 saves masks: it is not given", name));
+    } else {
+      run.member(name, !is_zero(*setting), setting);
+    }
+  }
+}
+
+struct ExpertMember {
+  std::string_view argument;
+  std::string_view member;
+};
+constexpr std::array<ExpertMember, 6> expert_members{{
+    {"moe_router_topk", "per_token"},
+    {"topk", "per_token"},
+    {"moe_shared_expert_intermediate_size", "shared_feedforward"},
+    {"moe_router_num_groups", "groups"},
+    {"moe_router_group_topk", "groups_per_token"},
+    {"moe_latent_size", "latent"},
+}};
+
+// Members of experts, under the kind of layers that has them.
+void read_experts(const MegatronSettings& asked, const std::string& at, RunBuilder& run) {
+  const auto put = [&](std::string_view name, Json value, const Written* from) {
+    run.member(at + "experts/" + std::string(name), std::move(value), from);
+  };
+  const Written* const count = asked.first({"num_experts", "num_moe_experts"});
+  put("count", asked.number(*count).value_or(1), count);
+  put("per_token", asked.has("deepspeed") ? 1 : 2, nullptr);
+  for (const auto& [argument, member] : expert_members) {
+    const Written* const setting = asked.find(argument);
+    if (setting != nullptr && asked.number(*setting)) put(member, *asked.number(*setting), setting);
+  }
+  const Written* const width = asked.find("moe_ffn_hidden_size");
+  if (width != nullptr && asked.number(*width)) put("feedforward", *asked.number(*width), width);
+  const Written* const shared = asked.first({"num_shared_experts", "n_shared_experts"});
+  if (shared != nullptr && width != nullptr && !asked.has("moe_shared_expert_intermediate_size") &&
+      asked.number(*shared).value_or(0) > 0)
+    put("shared_feedforward", *asked.number(*shared) * asked.number(*width).value_or(0), shared);
+  const Written* const score = asked.find("moe_router_score_function");
+  if (score != nullptr && text_of_values(*score) == "sigmoid") put("scores", "sigmoid", score);
+  if (asked.is("moe_router_pre_softmax"))
+    put("scores", "softmax_before_choice", asked.find("moe_router_pre_softmax"));
+  if (asked.is("moe_router_enable_expert_bias"))
+    put("router_bias", true, asked.find("moe_router_enable_expert_bias"));
+  if (asked.text("moe_router_load_balancing_type") == "none")
+    put("auxiliary_loss", false, asked.find("moe_router_load_balancing_type"));
+  const Written* const capacity = asked.first({"moe_expert_capacity_factor", "moe_train_capacity_factor"});
+  if (capacity != nullptr && capacity->unknown.empty() && !capacity->values.empty() &&
+      !asked.is("disable_moe_token_dropping")) {
+    const Json factor = scalar(text_of_values(*capacity));
+    if (factor.is_number() && factor.get<double>() > 0) put("capacity_factor", factor, capacity);
+  }
+  const Written* const dtype = asked.find("moe_router_dtype");
+  const bool wide = dtype != nullptr && text_of_values(*dtype) == "fp32";
+  put("router_dtype", wide ? "fp32" : "half", dtype);
+  if (dtype == nullptr) run.imply("routing is in the dtype of the model: --moe-router-dtype is not given");
+}
+
+void read_layers(const MegatronSettings& asked, const Written& setting, std::int64_t layers,
+                 RunBuilder& run) {
+  run.member("layers", layers, &setting);
+  if (!asked.has_experts()) return;
+  const Written* const frequency = asked.find("moe_layer_freq");
+  const Written* const first = asked.find("first_k_dense_replace");
+  const Written* const interval = asked.find("expert_interval");
+  const Written* const from = frequency != nullptr ? frequency : interval;
+  std::string text = from == nullptr ? "1" : text_of_values(*from);
+  std::optional<std::vector<int>> which;
+  if (first != nullptr && asked.number(*first) && from == nullptr) {
+    const std::int64_t dense = std::clamp<std::int64_t>(*asked.number(*first), 0, layers);
+    which.emplace(static_cast<std::size_t>(dense), 0);
+    which->resize(static_cast<std::size_t>(layers), 1);
+  } else if (from != nullptr && !from->unknown.empty()) {
+    return asked.tell_unknown(*from, run);
+  } else {
+    which = expert_layers(text, layers);
+  }
+  if (!which)
+    return run.problem(*from, "must be a number of layers or a list of 0 and 1, such as '([0]*3+[1]*58)'");
+  if (std::ssize(*which) < layers)
+    return run.problem(*from, fmt::format("must name {} layers, not {}", layers, which->size()));
+  which->resize(static_cast<std::size_t>(layers));
+  if (std::all_of(which->begin(), which->end(), [](int moe) { return moe == 1; }))
+    return read_experts(asked, "", run);
+  read_experts(asked, "layer_kinds/moe/", run);
+  Json runs = Json::array();
+  for (const int moe : *which) {
+    const char* const kind = moe == 1 ? "moe" : "dense";
+    if (runs.empty() || runs.back()["kind"] != kind) runs.push_back({{"kind", kind}, {"count", 0}});
+    runs.back()["count"] = runs.back()["count"].get<std::int64_t>() + 1;
+  }
+  if (std::none_of(which->begin(), which->end(), [](int moe) { return moe == 1; }))
+    return run.problem(*from, "leaves no layer with experts");
+  run.drop_member("layers");  // the count says no other than the list
+  run.member("layers", std::move(runs), from);
+}
+
+// Layers of one part each, by their letters.
+bool read_hybrid(const MegatronSettings& asked, RunBuilder& run) {
+  const Written* const pattern = asked.first({"hybrid_layer_pattern", "hybrid_override_pattern"});
+  const Written* const ratio = asked.first({"hybrid_attention_ratio", "hybrid_mlp_ratio"});
+  if (pattern == nullptr && ratio != nullptr)
+    run.problem(*ratio, "is not read: give the layers by --hybrid-override-pattern");
+  if (pattern == nullptr || !pattern->unknown.empty()) return false;
+  std::string text = text_of_values(*pattern);
+  std::erase(text, '\'');
+  const auto layers = hybrid_layers(text);
+  if (!layers) {
+    run.problem(*pattern, hybrid_pattern_rule());
+    return false;
+  }
+  Json runs = Json::array();
+  Json kinds = Json::object();
+  const auto size = [&](std::string_view name, std::int64_t fallback) {
+    return asked.number(name).value_or(fallback);
+  };
+  const std::int64_t hidden = size("hidden_size", 1);
+  for (const HybridLayer layer : *layers) {
+    const std::string kind(name_of(layer));
+    if (runs.empty() || runs.back()["kind"] != kind) runs.push_back({{"kind", kind}, {"count", 0}});
+    runs.back()["count"] = runs.back()["count"].get<std::int64_t>() + 1;
+    if (kinds.contains(kind)) continue;
+    if (layer == HybridLayer::mlp || layer == HybridLayer::experts) {
+      kinds[kind] = {{"parts", "mlp"}};
+    } else if (layer == HybridLayer::attention) {
+      kinds[kind] = {{"parts", "mixer"}};
+    } else if (kind == "mamba") {
+      const std::int64_t head = size("mamba_head_dim", 64);
+      kinds[kind] = {{"parts", "mixer"},
+                     {"mamba",
+                      {{"heads", size("mamba_num_heads", 2 * hidden / std::max<std::int64_t>(head, 1))},
+                       {"head_size", head},
+                       {"state", size("mamba_state_dim", 128)},
+                       {"groups", size("mamba_num_groups", 8)}}}};
+    } else {
+      run.problem(*pattern, "has layers of kind " + kind + ", which are not read from a script yet");
+      return false;
+    }
+  }
+  run.member("layers", std::move(runs), pattern);
+  run.member("layer_kinds", std::move(kinds), pattern);
+  if (asked.has_experts()) read_experts(asked, "layer_kinds/moe/", run);
+  return true;
+}
+
+}  // namespace
+
+void read_megatron_model(const MegatronSettings& asked, const std::string& program, RunBuilder& run) {
+  const Written* const layers = asked.first({"num_layers", "encoder_num_layers", "decoder_num_layers"});
+  const auto require = [&](const Written* setting, std::string_view name) {
+    if (setting != nullptr && !setting->unknown.empty()) asked.tell_unknown(*setting, run, name);
+  };
+  require(layers, "layers");
+  const Written* const length = asked.first({"seq_length", "encoder_seq_length"});
+  require(length, "sequence");
+  const bool decoder = program.find("vlm") != std::string::npos && asked.tells("decoder_seq_length");
+  const Written* const sequence = decoder ? asked.find("decoder_seq_length") : length;
+  if (sequence != nullptr && asked.number(*sequence)) {
+    run.set("sequence", text_of_values(*sequence), sequence);
+    run.member("sequence", *asked.number(*sequence), sequence);
+  }
+  const bool hybrid = read_hybrid(asked, run);
+  if (!hybrid && (layers == nullptr || !asked.number(*layers))) return;
+  const Json* const hidden = run.member_at("hidden");
+  if (hidden == nullptr || !hidden->is_number_integer()) return;
+  const std::int64_t count = layers == nullptr ? 0 : asked.number(*layers).value_or(0);
+  if (!hybrid && (count < 1 || count > most_layers)) {
+    return run.problem(*layers, fmt::format("must be a number from 1 to {}", most_layers));
+  }
+  if (run.member_at("sequence") == nullptr) {
+    run.member("sequence", asked.number("max_position_embeddings").value_or(2048), nullptr);
+    run.assume("the sequence length is that of the positions: --seq-length is not given");
+  }
+  const std::int64_t h = hidden->get<std::int64_t>();
+  const Written* const width = asked.find("ffn_hidden_size");
+  require(width, "feedforward");
+  if (width != nullptr && asked.number(*width)) {
+    run.member("feedforward", *asked.number(*width), width);
+  } else if (h > 0 && h < (1 << 24)) {
+    const bool gated = asked.is("swiglu");
+    const std::int64_t own = gated ? 8 * h / 3 / 64 * 64 : 4 * h;
+    run.member("feedforward", own, nullptr);
+    run.imply(fmt::format("the MLP is {} wide{}: --ffn-hidden-size is not given", own,
+                          gated ? ", as with --swiglu" : ""));
+  }
+  const std::string norm = asked.text("normalization");
+  run.member("normalization", norm == "RMSNorm" ? "rms_norm" : "layer_norm", asked.find("normalization"));
+  read_positions(asked, run);
+  read_attention(asked, run);
+  read_dropout(asked, run);
+  if (!hybrid) read_layers(asked, *layers, count, run);
+  read_vocabulary(asked, count, run);
+  if (program.find("bert") != std::string::npos)
+    run.assume("BERT is read as a decoder of the same layers: its pooler and heads are left out");
+  if (program.find("t5") != std::string::npos)
+    run.assume("T5 is read by the layers of one stack: its other one and cross attention are left out");
+  if (program.find("vlm") != std::string::npos || program.find("vision") != std::string::npos)
+    run.assume("the language model is read: the vision encoder is left out");
+}
+
+void read_stages(const MegatronSettings& asked, RunBuilder& run) {
+  const std::int64_t p = run.count("pipeline_parallel").value_or(1);
+  const std::int64_t layers = asked.number("num_layers").value_or(0);
+  if (asked.is("no_pipeline_parallel")) run.drop("pipeline_parallel");
+  const Written* const each = asked.find("num_layers_per_virtual_pipeline_stage");
+  if (each != nullptr && is_on(*each)) {
+    const auto size = asked.number(*each);
+    if (!size) {
+      asked.tell_unknown(*each, run, "virtual_pipeline");
+    } else if (layers > 0 && *size > 0 && p > 0 && layers % (p * *size) == 0) {
+      const std::int64_t stages = layers / (p * *size);
+      if (stages > 1) run.set("virtual_pipeline", std::to_string(stages), each);
+    } else if (layers > 0) {
+      run.problem(*each, fmt::format("must divide the layers of a rank ({} layers, PP {})", layers, p));
+    }
+  }
+  if (const Written* const layout = asked.find("pipeline_model_parallel_layout")) {
+    std::string text = text_of_values(*layout);
+    std::erase_if(text, [](char c) { return c == '\'' || c == '"' || c == '\\'; });
+    if (!layout->unknown.empty()) return asked.tell_unknown(*layout, run, "stage_layers");
+    if (p > 1 || text.find('|') != std::string::npos) run.set("stage_layers", text, layout);
+    return;
+  }
+  const Written* const first =
+      asked.first({"decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"});
+  const Written* const last =
+      asked.first({"decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"});
+  std::string ends;
+  for (const auto& [name, setting] : {std::pair{"first", first}, std::pair{"last", last}}) {
+    if (setting == nullptr || !is_on(*setting)) continue;
+    if (!setting->unknown.empty()) return asked.tell_unknown(*setting, run, "stage_layers");
+    ends += fmt::format("{}{}={}", ends.empty() ? "" : ",", name, text_of_values(*setting));
+  }
+  if (!ends.empty() && p > 1) return run.set("stage_layers", ends, first == nullptr ? last : first);
+  // The embedding and the loss count as a layer each.
+  const bool embedding = asked.is("account_for_embedding_in_pipeline_split");
+  const bool loss = asked.is("account_for_loss_in_pipeline_split");
+  const std::int64_t stages = p * run.count("virtual_pipeline").value_or(1);
+  const std::int64_t counted = layers + (embedding ? 1 : 0) + (loss ? 1 : 0);
+  // Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build.
+  const bool pattern = asked.has("hybrid_layer_pattern") || asked.has("hybrid_override_pattern");
+  if (!embedding && !loss && !pattern && p > 1 && layers > 0 && layers % stages != 0)
+    run.assume(
+        fmt::format("Megatron-LM refuses {} layers on {} stages without --pipeline-model-parallel-layout: "
+                    "some stages hold a layer more here",
+                    layers, stages),
+        asked.find("num_layers"));
+  if ((!embedding && !loss) || p < 2 || stages > layers || layers == 0) return;
+  if (counted % stages != 0)
+    return run.problem(
+        *asked.first({"account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"}),
+        fmt::format("needs {} layers to divide into {} stages", counted, stages));
+  const std::int64_t usual = counted / stages;
+  run.set("stage_layers",
+          fmt::format("{},{}{}", embedding ? usual - 1 : usual,
+                      stages > 2 ? fmt::format("{}*{},", usual, stages - 2) : "", loss ? usual - 1 : usual),
+          asked.first({"account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"}));
+}
+
+}  // namespace headroom

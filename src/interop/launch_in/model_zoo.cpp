@@ -1,0 +1,85 @@
+#include "interop/launch_in/model_zoo.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace headroom {
+namespace {
+
+// Variables of the script, and the arguments that it makes of them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> zoo_sizes{{
+    {"TP", "tensor_model_parallel_size"},
+    {"PP", "pipeline_model_parallel_size"},
+    {"VPP", "virtual_pipeline_model_parallel_size"},
+    {"CP", "context_parallel_size"},
+    {"EP", "expert_model_parallel_size"},
+    {"MBS", "micro_batch_size"},
+    {"GBS", "global_batch_size"},
+    {"SEQ_LEN", "seq_length"},
+}};
+
+}  // namespace
+
+std::optional<ModelZooRun> model_zoo_run(const shell::Started& started, const FilePlace& at) {
+  const auto script = std::find_if(started.words.begin(), started.words.end(), [](const shell::Value& word) {
+    return word.text().ends_with("sbatch_benchmarking.sh");
+  });
+  if (script == started.words.end()) return std::nullopt;
+  ModelZooRun run;
+  run.flags.assign(script + 1, started.words.end());
+  const auto variable = [&](std::string_view name) -> std::string {
+    for (const auto& [known, value] : started.environment) {
+      if (known == name && shell::is_known(value)) return value;
+    }
+    return {};
+  };
+  const auto add = [&](std::string_view argument, std::vector<std::string> values, std::string written) {
+    run.variables.push_back({std::string(argument), std::move(values), std::move(written), at, ""});
+  };
+  for (const auto& [name, argument] : zoo_sizes) {
+    const std::string value = variable(name);
+    if (!value.empty()) add(argument, {value}, std::string(name) + "=" + value);
+  }
+  // What the configurations of all its models say.
+  add("expert_tensor_parallel_size", {"1"}, "");
+  for (const char* const name : {"use_distributed_optimizer", "sequence_parallel", "bf16",
+                                 "overlap_grad_reduce", "overlap_param_gather"})
+    add(name, {}, "");
+  const std::string precision = variable("PR");
+  if (precision == "fp8" || precision == "mxfp8") {
+    const std::string written = "PR=" + precision;
+    add("fp8_format", {"e4m3"}, written);
+    add("fp8_recipe", {precision == "fp8" ? "blockwise" : "mxfp8"}, written);
+    add("use_precision_aware_optimizer", {}, written);
+    add("exp_avg_dtype", {"bf16"}, written);
+    add("exp_avg_sq_dtype", {"bf16"}, written);
+    if (variable("OPTIMIZER_OFFLOAD") != "1") add("fp8_param_gather", {}, written);
+  } else if (precision == "bf16" || precision.empty()) {
+    add("tp_comm_overlap", {}, "PR=bf16");
+  }
+  const std::string dispatcher = variable("DISPATCHER");
+  if (dispatcher == "alltoall") {
+    add("moe_token_dispatcher_type", {dispatcher}, "DISPATCHER=" + dispatcher);
+  } else {
+    add("moe_token_dispatcher_type", {"flex"}, "DISPATCHER=" + dispatcher);
+    add("moe_flex_dispatcher_backend", {dispatcher.empty() ? "deepep" : dispatcher},
+        "DISPATCHER=" + dispatcher);
+  }
+  if (variable("A2A_OVERLAP") == "1") {
+    add("overlap_moe_expert_parallel_comm", {}, "A2A_OVERLAP=1");
+    add("delay_wgrad_compute", {}, "A2A_OVERLAP=1");
+  }
+  if (variable("OPTIMIZER_OFFLOAD") == "1") add("optimizer_cpu_offload", {}, "OPTIMIZER_OFFLOAD=1");
+  run.model = variable("MODEL");
+  const std::string nodes = variable("NNODES");
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(nodes.data(), nodes.data() + nodes.size(), count);
+  constexpr std::int64_t most = 1 << 20;
+  if (error == std::errc() && end == nodes.data() + nodes.size() && count > 0 && count < most)
+    run.devices = count * (variable("GB200_CLUSTER") == "1" ? 4 : 8);
+  return run;
+}
+
+}  // namespace headroom

@@ -1,0 +1,191 @@
+// GPT-NeoX.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/trainer_parts.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+
+LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
+  RunBuilder builder(file.file, "GPT-NeoX", "megatron-deepspeed-2022");
+  TreeRun run(flattened(file.root, file.file), builder);
+  RunScale scale;
+  scale.devices_per_node = run.count({"num_gpus"});
+  scale.nodes = run.count({"num_nodes"});
+  if (!scale.nodes && scale.devices_per_node) scale.nodes = 1;
+  if (run.has("zero_optimization.stage") || run.has_below("zero_optimization")) {
+    take_deepspeed(run, scale);
+    builder.use_software("megatron-deepspeed-2022");
+    if (builder.value("data_sharding") == "zero3") builder.use_software("deepspeed-2025");
+  } else {
+    take_micro(run, scale, {"train_micro_batch_size_per_gpu"});
+    scale.accumulation = run.count({"gradient_accumulation_steps"});
+    take_global(run, scale, {"train_batch_size"});
+    builder.set("data_sharding", "none", nullptr);
+    builder.imply("zero_optimization is not written: the optimizer is on every data-parallel rank");
+  }
+  scale.tensor = run.size("tensor_parallel", {"model_parallel_size"});
+  const auto stages = run.count("pipe_parallel_size");  // 0: without the pipeline's engine
+  if (stages && *stages > 0) {
+    scale.pipeline = *stages;
+    builder.set("pipeline_parallel", std::to_string(*stages), run.find("pipe_parallel_size"));
+  }
+  scale.context = run.size("context_parallel", {"context_parallel_size"});
+  take_sequence(run, {"seq_length"});
+  if (run.on("sequence_parallel") && scale.tensor > 1)
+    builder.set("sequence_parallel", "yes", run.find("sequence_parallel"));
+  if (const Written* const checkpoints = run.find("checkpoint_activations")) {
+    builder.set("recompute", is_on(*checkpoints) ? "full" : "none", checkpoints);
+    const auto every = run.count("checkpoint_num_layers");
+    if (is_on(*checkpoints) && every && *every > 1) {
+      builder.set("recompute_layers", std::to_string(*every), run.find("checkpoint_num_layers"));
+      builder.set("recompute_method", "uniform", nullptr);
+    }
+    if (is_on(*checkpoints) && scale.tensor > 1) {
+      take_switch(run, "partition_activations", "distribute_saved_activations", "yes");
+    } else if (run.on("partition_activations")) {
+      builder.imply("partition_activations does nothing at model-parallel-size 1",
+                    run.find("partition_activations"));
+    }
+    if (is_on(*checkpoints)) take_switch(run, "checkpoint_in_cpu", "offload_modules", "layer_input");
+  }
+  for (const std::string_view name : {"fp16.enabled", "bf16.enabled", "fp16.fp16", "precision"}) {
+    const Written* const half = run.find(name);
+    if (half == nullptr || !is_on(*half) || builder.value("precision")) continue;
+    builder.set("precision", "bf16", half);
+    if (name.starts_with("fp16") || text_of_values(*half) == "fp16")
+      builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", half);
+  }
+  if (run.has("num_layers") && run.has("hidden_size")) {
+    const std::int64_t hidden = run.count("hidden_size").value_or(0);
+    take_size(run, "hidden", {"hidden_size"});
+    take_size(run, "layers", {"num_layers"});
+    take_size(run, "heads", {"num_attention_heads"});
+    take_size(run, "key_value_heads", {"num_kv_heads"});
+    take_size(run, "max_positions", {"max_position_embeddings"});
+    builder.member("sequence", run.count("seq_length").value_or(2048), run.find("seq_length"));
+    const std::string kind = lower_case(run.text({"activation"}));
+    const bool gated = kind == "swiglu" || kind == "geglu" || lower_case(run.text("mlp_type")) == "llama";
+    const auto stated = run.count({"intermediate_size", "ffn_hidden_size"});
+    std::int64_t width = stated.value_or(4 * hidden);
+    if (gated) {
+      // megatron/model/transformer.py, ParallelMLP: a third of the size for each of three matrices, to a multiple of 256.
+      constexpr std::int64_t multiple = 256;
+      width = ((stated ? width : 2 * width) / 3 + multiple - 1) / multiple * multiple;
+      builder.imply(fmt::format("a gated MLP of GPT-NeoX is {} wide: a third of intermediate_size (8 x "
+                                "hidden_size where it is not written), to a multiple of 256",
+                                width),
+                    run.find({"intermediate_size"}));
+    }
+    builder.member("feedforward", width,
+                   stated ? run.find({"intermediate_size", "ffn_hidden_size"}) : nullptr);
+    if (!stated && !gated) builder.imply("the MLP is 4 x hidden_size where it is not written");
+    builder.member("activation", gated ? "swiglu" : "gelu", run.find("activation"));
+    const std::string norm = lower_case(run.text("norm"));
+    builder.member("normalization", norm == "rmsnorm" || norm == "te_rmsnorm" ? "rms_norm" : "layer_norm",
+                   run.find("norm"));
+    const std::string positions = lower_case(run.text("pos_emb"));
+    builder.member("positions",
+                   positions == "rotary"                         ? "rotary"
+                   : positions == "alibi" || positions == "none" ? "none"
+                                                                 : "learned",
+                   run.find("pos_emb"));
+    const bool biased = !run.has("use_bias_in_attn_linear") || run.on("use_bias_in_attn_linear");
+    builder.member("linear_bias", biased, run.find("use_bias_in_attn_linear"));
+    builder.member("tied_embeddings", !run.on("no_weight_tying"), run.find("no_weight_tying"));
+    for (const auto& [name, path] : {std::pair{"hidden_dropout", "hidden_dropout"},
+                                     std::pair{"attention_dropout", "attention_dropout"}}) {
+      const Written* const rate = run.find(name);
+      const std::string text = rate == nullptr ? "" : text_of_values(*rate);
+      builder.member(path, rate != nullptr && text.find_first_not_of("0.") != std::string::npos, rate);
+    }
+    if (run.on("gpt_j_residual")) builder.member("residual", "parallel", run.find("gpt_j_residual"));
+    const auto divisor = run.count("make_vocab_size_divisible_by");
+    builder.member("vocabulary_multiple", divisor.value_or(128), run.find("make_vocab_size_divisible_by"));
+    const std::string tokenizer = run.text("tokenizer_type");
+    std::int64_t vocabulary = 50257;
+    if (tokenizer.starts_with("HF")) vocabulary = 50277;  // 20B_tokenizer.json
+    if (tokenizer.starts_with("SPM") || tokenizer.starts_with("Llama")) vocabulary = 32000;
+    if (const auto size = run.count({"padded_vocab_size", "vocab_size"}))
+      vocabulary = *size;
+    else
+      builder.assume(fmt::format("the vocabulary is that of the tokenizer, {} ({})", vocabulary,
+                                 tokenizer.empty() ? "GPT2BPETokenizer" : tokenizer));
+    builder.member("vocabulary", vocabulary, nullptr);
+  } else {
+    builder.assume(
+        "the file has no num_layers and hidden_size: it goes with another that has the model; give --model");
+  }
+  if (const Written* const type = run.find("attention_config.0.0"); type != nullptr) builder.idle(*type);
+  static constexpr LaunchKey keys[] = {
+      {"attention_config*"},
+      {"scaled_upper_triang_masked_softmax_fusion"},
+      {"bias_gelu_fusion"},
+      {"rotary_*"},
+      {"rope_fusion"},
+      {"layernorm_fusion"},
+      {"rmsnorm_fusion"},
+      {"output_layer_parallelism"},
+      {"init_method"},
+      {"output_layer_init_method"},
+      {"synchronize_each_layer"},
+      {"data_*"},
+      {"distributed_backend"},
+      {"warmup"},
+      {"min_lr"},
+      {"attention_softmax_in_fp32"},
+      {"mlp_multiple_of"},
+      {"use_bias_in_norms"},
+      {"use_bias_in_mlp"},
+      {"gpt_j_tied"},
+      {"vocab_file"},
+      {"merge_file"},
+      {"launcher"},
+      {"deepspeed*"},
+      {"comment"},
+      {"hostfile"},
+      {"is_pipe_parallel"},
+      {"train_iters"},
+      {"iteration"},
+      {"git_hash"},
+      {"finetune"},
+      {"optimizer.*"},
+      {"checkpoint*"},
+      {"partition_activations"},
+      {"contiguous_checkpointing"},
+      {"memory_profiling*"},
+      {"tokenizer_type"},
+      {"moe_*", LaunchUse::unmodelled, "experts"},
+      {"mamba_*", LaunchUse::unmodelled, "Mamba layers"},
+      {"lora*", LaunchUse::unmodelled, "adapters"},
+      {"pipe_partition_method", LaunchUse::unmodelled, "how layers are cut into stages"},
+      {"zero_optimization.*"},
+      {"fp16.*"},
+      {"bf16.*"},
+      {"flops_profiler*"},
+      {"data_types.*"},
+      {"sparsity_config.*"},
+      {"bias_dropout_fusion"},
+      {"hidden_size"},
+      {"use_*"},
+      {"extra_save_iters"},
+      {"gradient_clipping"},
+      {"steps_per_print"},
+      {"wall_clock_breakdown"},
+      {"scheduler.*"},
+      {"weight_decay"},
+      {"norm*"},
+      {"layernorm_epsilon"},
+      {"rms_norm_epsilon"},
+      {"precision"},
+  };
+  settle(scale, builder);
+  run.rest(keys);
+  return builder.finish(options);
+}
+
+}  // namespace headroom

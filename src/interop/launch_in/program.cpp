@@ -1,0 +1,182 @@
+#include "interop/launch_in/program.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "headroom/core/contains.hpp"
+
+namespace headroom {
+namespace {
+
+using shell::Value;
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::optional<std::int64_t> count_of(const std::string& text) {
+  std::int64_t value = 0;
+  const std::string digits = text.substr(0, text.find(':'));  // 4:8, from as few as
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  constexpr std::int64_t most = 1 << 24;
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 1 || value > most)
+    return std::nullopt;
+  return value;
+}
+
+class Words {
+ public:
+  Words(const std::vector<Value>& words, Program& program) : words_(words), program_(program) {}
+
+  bool run() {
+    while (at_ < words_.size()) {
+      const std::string& word = words_[at_].text();
+      const std::string_view name = base_name(word);
+      if (name == "srun" || name == "sbatch" || name == "salloc") {
+        program_.launchers.emplace_back(name);
+        std::vector<std::string> rest;
+        for (std::size_t i = at_ + 1; i < words_.size(); ++i) rest.push_back(words_[i].text());
+        at_ += 1 + shell::read_job_options(rest, program_.sizes);
+      } else if (name == "mpirun" || name == "mpiexec" || name == "orterun" || name == "horovodrun") {
+        ++at_;
+        program_.launchers.emplace_back(name);
+        read_mpi();
+      } else if (name == "torchrun" || name == "deepspeed" || name == "ds") {
+        ++at_;
+        program_.launchers.emplace_back(name);
+        return read_launcher();
+      } else if (name == "accelerate" && at_ + 1 < words_.size() && words_[at_ + 1].text() == "launch") {
+        at_ += 2;
+        program_.launchers.emplace_back(name);
+        return read_launcher();
+      } else if (is_python(name)) {
+        ++at_;
+        if (const std::optional<bool> found = read_python()) return *found;
+      } else if (name.ends_with(".py") && word.find(' ') == std::string::npos) {
+        return take_program();
+      } else {
+        ++at_;
+      }
+    }
+    return false;
+  }
+
+ private:
+  static bool is_python(std::string_view name) {
+    return name == "python" ||
+           (name.starts_with("python") && name.find_first_not_of("0123456789.", 6) == std::string_view::npos);
+  }
+
+  bool take_program() {
+    program_.name = base_name(words_[at_].text());
+    program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
+    return true;
+  }
+
+  std::optional<bool> read_python() {
+    while (at_ < words_.size() && words_[at_].text().starts_with('-')) {
+      const std::string& option = words_[at_++].text();
+      if (option == "-c") return false;
+      if (option == "-X" || option == "-W") ++at_;
+      if (option != "-m" || at_ >= words_.size()) continue;
+      const std::string& module = words_[at_].text();
+      if (module == "torch.distributed.launch" || module == "torch.distributed.run" ||
+          module == "torch.distributed.elastic" || module == "accelerate.commands.launch" ||
+          module == "deepspeed.launcher.runner") {
+        ++at_;
+        program_.launchers.push_back(module);
+        return read_launcher();
+      }
+      if (module == "accelerate" || module == "torchrun") return std::nullopt;
+      program_.name = module;
+      program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
+      return true;
+    }
+    if (at_ < words_.size() && words_[at_].text().ends_with(".py")) return take_program();
+    return std::nullopt;
+  }
+
+  void read_mpi() {
+    while (at_ < words_.size() && words_[at_].text().starts_with('-')) {
+      const std::string& option = words_[at_++].text();
+      const auto next = [&] { return at_ < words_.size() ? words_[at_].text() : std::string(); };
+      if (option == "-np" || option == "-n" || option == "--np") {
+        program_.processes = count_of(next());
+        ++at_;
+      } else if (option == "-npernode" || option == "-N" || option == "--npernode" || option == "-ppn") {
+        program_.processes_per_node = count_of(next());
+        ++at_;
+      } else if (option == "-x" || option == "-H" || option == "--hostfile" || option == "-hostfile" ||
+                 option == "-host" || option == "--host" || option == "--bind-to" || option == "-bind-to" ||
+                 option == "--map-by" || option == "-map-by" || option == "--rank-by" || option == "-wdir" ||
+                 option == "--wdir") {
+        ++at_;
+      } else if (option == "-mca" || option == "--mca" || option == "-genv") {
+        at_ += 2;
+      }
+    }
+  }
+
+  // Options of torchrun, deepspeed and accelerate, up to the program.
+  bool read_launcher() {
+    constexpr std::array<std::string_view, 17> alone{
+        "--standalone",    "--no_python",     "--no-python",   "--use_env",          "--use-env",
+        "--use_deepspeed", "--multi_gpu",     "--use_fsdp",    "--same_network",     "--use_megatron_lm",
+        "--no_ssh",        "--no_local_rank", "--force_multi", "--elastic_training", "--bind_cores_to_rank",
+        "--debug",         "--quiet"};
+    while (at_ < words_.size()) {
+      const std::string& word = words_[at_].text();
+      if (!word.starts_with('-')) {
+        if (shell::only_mark(word) && at_ + 1 < words_.size()) {
+          ++at_;
+          continue;
+        }
+        return take_program();
+      }
+      ++at_;
+      if (word == "-m" || word == "--module") continue;  // the program is a module
+      if (contains(alone, std::string_view(word))) continue;
+      const std::size_t equals = word.find('=');
+      std::string name = word.substr(0, equals);
+      std::replace(name.begin(), name.end(), '-', '_');
+      const std::string value = equals != std::string::npos ? word.substr(equals + 1)
+                                : at_ < words_.size() && !words_[at_].text().starts_with('-')
+                                    ? words_[at_++].text()
+                                    : std::string();
+      read_size(name, value);
+    }
+    return false;
+  }
+
+  void read_size(const std::string& name, const std::string& value) {
+    const bool nodes = name == "__nnodes" || name == "__num_nodes" || name == "__num_machines";
+    const bool each = name == "__nproc_per_node" || name == "__num_gpus" || name == "__gpus_per_node";
+    const bool all = name == "__num_processes";
+    if (name == "__config_file") program_.environment.emplace_back("--config_file", value);
+    if (!nodes && !each && !all) return;
+    const auto count = count_of(value);
+    if (!count) {
+      if (program_.missing_size.empty()) program_.missing_size = value.empty() ? name : value;
+      if (nodes) program_.sizes.nodes.reset();
+      return;
+    }
+    if (nodes) program_.sizes.nodes = count;
+    if (each) program_.processes_per_node = count;
+    if (all) program_.processes = count;
+  }
+
+  const std::vector<Value>& words_;
+  Program& program_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::optional<Program> program_of(const shell::Started& started) {
+  Program program;
+  program.at = started.at;
+  program.environment = started.environment;
+  if (!Words(started.words, program).run()) return std::nullopt;
+  return program;
+}
+
+}  // namespace headroom

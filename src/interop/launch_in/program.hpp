@@ -1,0 +1,29 @@
+// Takes the words of a started program apart: launchers with their own options, the program, its arguments.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interop/shell/interpreter.hpp"
+
+namespace headroom {
+
+struct Program {
+  std::string name;  // "pretrain_gpt.py", or a module: "verl.trainer.main_ppo"
+  std::vector<shell::Value> arguments;
+  std::vector<std::string> launchers;  // "srun", "torchrun"
+  std::vector<std::pair<std::string, std::string>> environment;
+  shell::JobSizes sizes;  // of its launchers
+  std::optional<std::int64_t> processes_per_node;
+  std::optional<std::int64_t> processes;
+  std::string missing_size;  // the words of a launcher's size that only a run knows
+  shell::Place at;
+};
+
+// Nothing if no program of Python is started, nor one of the known.
+std::optional<Program> program_of(const shell::Started& started);
+
+}  // namespace headroom

@@ -1,0 +1,84 @@
+#include "interop/launch_in/python.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "interop/launch_in/python_interpreter.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+class TreeMaker {
+ public:
+  explicit TreeMaker(const std::string& file) : file_(file) {}
+
+  TreeNode of(const PythonValue& value, const std::string& key, std::size_t depth) {
+    if (++nodes_ > most_tree_nodes || depth > deepest_tree)
+      throw InputError(fmt::format("{}:{}", file_, value.line), "holds more than a configuration can");
+    TreeNode node;
+    node.key = key;
+    node.line = value.line;
+    switch (value.kind) {
+      case PythonKind::none: node.kind = TreeKind::none; break;
+      case PythonKind::boolean:
+      case PythonKind::number:
+      case PythonKind::text:
+        node.kind = TreeKind::scalar;
+        node.text = value.text;
+        node.quoted = value.kind == PythonKind::text;
+        break;
+      case PythonKind::unknown:
+      case PythonKind::function:
+        node.kind = TreeKind::scalar;
+        node.text = value.text.find('.') != std::string::npos && value.text.find('(') == std::string::npos
+                        ? value.text
+                        : "${" + value.text + "}";
+        break;
+      case PythonKind::list:
+      case PythonKind::map:
+      case PythonKind::object:
+        node.kind = value.kind == PythonKind::list ? TreeKind::list : TreeKind::map;
+        if (value.kind == PythonKind::object) node.text = value.text;
+        for (const auto& [name, member] : value.members) node.members.push_back(of(*member, name, depth + 1));
+        break;
+    }
+    return node;
+  }
+
+ private:
+  const std::string& file_;
+  std::size_t nodes_ = 0;
+};
+
+bool needs_nothing(const PythonDefinition& definition) {
+  return std::all_of(definition.parameters.begin(), definition.parameters.end(),
+                     [](const PythonParameter& p) { return p.value || p.stars > 0; });
+}
+
+}  // namespace
+
+std::vector<std::string> python_functions(std::string_view text, const std::string& file) {
+  const PythonModules none = [](const std::string&) { return std::nullopt; };
+  Python python(none);
+  python.load(text, file);
+  std::vector<std::string> names;
+  for (const PythonDefinition& definition : python.definitions()) {
+    if (!definition.name.starts_with('_') && needs_nothing(definition)) names.push_back(definition.name);
+  }
+  return names;
+}
+
+PythonResult call_python(std::string_view text, const std::string& file, const std::string& function,
+                         const PythonModules& modules) {
+  Python python(modules);
+  PythonModule& module = python.load(text, file);
+  const auto found = module.names.find(function);
+  if (found == module.names.end() || found->second->kind != PythonKind::function)
+    throw InputError(file, fmt::format("has no function '{}'", printable(function)));
+  const PythonPointer value = python.call(found->second->index, {}, found->second->line);
+  return {TreeMaker(file).of(*value, "", 0), python.take_remarks()};
+}
+
+}  // namespace headroom

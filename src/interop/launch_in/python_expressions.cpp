@@ -1,0 +1,468 @@
+#include <charconv>
+#include <cmath>
+
+#include "interop/launch_in/python_interpreter.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+std::optional<double> number_of(const PythonPointer& value) {
+  double number = 0;
+  if (value->kind != PythonKind::number) return std::nullopt;
+  const std::string& text = value->text;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+PythonPointer of_number(double number, std::int64_t line) {
+  constexpr double largest = 9e15;
+  if (!std::isfinite(number)) return python_value(PythonKind::unknown, "a number", line);
+  const bool whole = number == std::floor(number) && std::abs(number) < largest;
+  return python_value(PythonKind::number,
+                      whole ? std::to_string(static_cast<std::int64_t>(number)) : fmt::format("{}", number),
+                      line);
+}
+
+PythonPointer of_truth(bool truth, std::int64_t line) {
+  return python_value(PythonKind::boolean, truth ? "True" : "False", line);
+}
+
+PythonPointer unknown(std::string text, std::int64_t line) {
+  constexpr std::size_t longest = 200;
+  if (text.size() > longest) text.resize(longest);
+  return python_value(PythonKind::unknown, std::move(text), line);
+}
+
+using Copies = std::map<const PythonValue*, PythonPointer>;
+
+PythonPointer deep_copy(const PythonPointer& value, Copies& copies, int depth) {
+  constexpr int deepest = 40;
+  if (const auto found = copies.find(value.get()); found != copies.end()) return found->second;
+  auto copy = std::make_shared<PythonValue>(*value);
+  if (depth < deepest) {
+    for (auto& [name, member] : copy->members) member = deep_copy(member, copies, depth + 1);
+  }
+  copies[value.get()] = copy;
+  return copy;
+}
+
+PythonPointer deep_copy(const PythonPointer& value) {
+  Copies copies;
+  return deep_copy(value, copies, 0);
+}
+
+bool same(const PythonPointer& left, const PythonPointer& right) {
+  const auto x = number_of(left);
+  const auto y = number_of(right);
+  return x && y ? *x == *y : left->kind == right->kind && left->text == right->text;
+}
+
+struct Signs {
+  std::array<std::string_view, 4> signs;
+};
+// Binary operators of numbers and texts, the loosest first.
+constexpr std::array<Signs, 6> levels{
+    {{{"|"}}, {{"&", "^"}}, {{"<<", ">>"}}, {{"+", "-"}}, {{"*", "/", "//", "%"}}, {{"**"}}}};
+
+}  // namespace
+
+std::optional<bool> Python::truth(const PythonPointer& value) {
+  switch (value->kind) {
+    case PythonKind::none: return false;
+    case PythonKind::boolean: return value->text == "True";
+    case PythonKind::number: return number_of(value).value_or(1) != 0;
+    case PythonKind::text: return !value->text.empty();
+    case PythonKind::list:
+    case PythonKind::map: return !value->members.empty();
+    case PythonKind::object:
+      if (value->text.empty()) return std::nullopt;
+      return true;
+    case PythonKind::function: return true;
+    case PythonKind::unknown: break;
+  }
+  return std::nullopt;
+}
+
+PythonPointer Python::operate(const std::string& sign, const PythonPointer& left, const PythonPointer& right,
+                              std::int64_t line) {
+  const auto x = number_of(left);
+  const auto y = number_of(right);
+  if (x && y) {
+    if (sign == "+") return of_number(*x + *y, line);
+    if (sign == "-") return of_number(*x - *y, line);
+    if (sign == "*") return of_number(*x * *y, line);
+    if (*y != 0 && sign == "/") return of_number(*x / *y, line);
+    if (*y != 0 && sign == "//") return of_number(std::floor(*x / *y), line);
+    if (*y != 0 && sign == "%") return of_number(*x - *y * std::floor(*x / *y), line);
+    if (sign == "**") return of_number(std::pow(*x, *y), line);
+  }
+  constexpr std::size_t longest = 100'000;
+  if (sign == "+" && left->kind == PythonKind::text && right->kind == PythonKind::text &&
+      left->text.size() + right->text.size() < longest)
+    return python_value(PythonKind::text, left->text + right->text, line);
+  if (sign == "+" && left->kind == PythonKind::list && right->kind == PythonKind::list &&
+      left->members.size() + right->members.size() < longest) {
+    auto sum = std::make_shared<PythonValue>(*left);
+    sum->members.insert(sum->members.end(), right->members.begin(), right->members.end());
+    return sum;
+  }
+  return unknown(left->text + ' ' + sign + ' ' + right->text, line);
+}
+
+PythonPointer Python::compared(const std::string& sign, const PythonPointer& left, const PythonPointer& right,
+                               std::int64_t line) {
+  const bool open = left->kind == PythonKind::unknown || right->kind == PythonKind::unknown ||
+                    (left->kind == PythonKind::object && left->text.empty());
+  if (open) return unknown(left->text + ' ' + sign + ' ' + right->text, line);
+  if (sign == "==" || sign == "is") return of_truth(same(left, right), line);
+  if (sign == "!=" || sign == "is not") return of_truth(!same(left, right), line);
+  if (sign == "in" || sign == "not in") {
+    bool found = std::any_of(right->members.begin(), right->members.end(), [&](const auto& member) {
+      return right->kind == PythonKind::list ? same(left, member.second) : member.first == left->text;
+    });
+    if (right->kind == PythonKind::text) found = right->text.find(left->text) != std::string::npos;
+    return of_truth(found == (sign == "in"), line);
+  }
+  const auto x = number_of(left);
+  const auto y = number_of(right);
+  if (!x || !y) return unknown(left->text + ' ' + sign + ' ' + right->text, line);
+  if (sign == "<") return of_truth(*x < *y, line);
+  if (sign == ">") return of_truth(*x > *y, line);
+  if (sign == "<=") return of_truth(*x <= *y, line);
+  return of_truth(*x >= *y, line);
+}
+
+PythonPointer Python::expression(Frame& f) {
+  if (++expression_depth_ > deepest_python_expression)
+    throw InputError(fmt::format("{}:{}", f.module.file, token(f).line),
+                     "has an expression that is nested too deeply");
+  const std::int64_t line = token(f).line;
+  PythonPointer value;
+  if (is_word(f, "lambda")) {
+    int open = 0;
+    for (; token(f).kind != PythonTokenKind::newline && token(f).kind != PythonTokenKind::end; ++f.at) {
+      if (is_sign(f, "(") || is_sign(f, "[") || is_sign(f, "{")) ++open;
+      const bool closes = is_sign(f, ")") || is_sign(f, "]") || is_sign(f, "}");
+      if (open == 0 && (closes || is_sign(f, ","))) break;
+      if (closes) --open;
+    }
+    value = unknown("lambda", line);
+  } else {
+    value = binary(f, -4);
+    if (take(f, ":=")) value = expression(f);
+    if (take_word(f, "if")) {
+      const std::optional<bool> holds = truth(binary(f, -4));
+      if (!take_word(f, "else")) throw PythonUnreadable{};
+      const PythonPointer otherwise = expression(f);
+      if (!holds)
+        value = unknown(value->text + " or " + otherwise->text, line);
+      else if (!*holds)
+        value = otherwise;
+    }
+    // "a, b": a tuple, which has no use here.
+  }
+  --expression_depth_;
+  return value;
+}
+
+// Levels: -4 or, -3 and, -2 not, -1 comparisons, 0.. of `levels`.
+PythonPointer Python::binary(Frame& f, int level) {
+  if (level == static_cast<int>(levels.size())) return unary(f);
+  if (level == -2) {
+    if (!is_word(f, "not")) return binary(f, -1);
+    const std::int64_t line = token(f).line;
+    bool negates = false;
+    for (; take_word(f, "not");) negates = !negates;
+    const PythonPointer value = binary(f, -1);
+    const std::optional<bool> holds = truth(value);
+    if (holds && !negates) return of_truth(*holds, line);
+    return holds ? of_truth(!*holds, line) : unknown("not", line);
+  }
+  PythonPointer left = binary(f, level + 1);
+  for (;;) {
+    const std::int64_t line = token(f).line;
+    if (level == -4 || level == -3) {
+      const bool either = level == -4;
+      if (!take_word(f, either ? "or" : "and")) return left;
+      const PythonPointer right = binary(f, level + 1);
+      const std::optional<bool> holds = truth(left);
+      if (!holds)
+        left = truth(right) == either ? right : unknown(left->text, line);
+      else if (*holds != either)
+        left = right;
+      continue;
+    }
+    if (level == -1) {
+      std::string sign;
+      for (const std::string_view known : {"==", "!=", "<=", ">=", "<", ">"}) {
+        if (sign.empty() && take(f, known)) sign = known;
+      }
+      if (sign.empty() && take_word(f, "in")) sign = "in";
+      if (sign.empty() && take_word(f, "is")) sign = take_word(f, "not") ? "is not" : "is";
+      if (sign.empty() && is_word(f, "not")) {
+        ++f.at;
+        if (!take_word(f, "in")) throw PythonUnreadable{};
+        sign = "not in";
+      }
+      if (sign.empty()) return left;
+      left = compared(sign, left, binary(f, 0), line);
+      continue;
+    }
+    const auto& signs = levels[static_cast<std::size_t>(level)].signs;
+    const bool known = token(f).kind == PythonTokenKind::sign && !token(f).text.empty() &&
+                       contains(signs, std::string_view(token(f).text));
+    if (!known) return left;
+    const std::string sign = token(f).text;
+    ++f.at;
+    left = operate(sign, left, binary(f, level + 1), line);
+  }
+}
+
+PythonPointer Python::unary(Frame& f) {
+  const std::int64_t line = token(f).line;
+  if (++expression_depth_ > deepest_python_expression)
+    throw InputError(fmt::format("{}:{}", f.module.file, line),
+                     "has an expression that is nested too deeply");
+  PythonPointer value = signed_value(f, line);
+  --expression_depth_;
+  return value;
+}
+
+PythonPointer Python::signed_value(Frame& f, std::int64_t line) {
+  if (take(f, "-")) {
+    const PythonPointer value = unary(f);
+    const auto number = number_of(value);
+    return number ? of_number(-*number, line) : unknown("-" + value->text, line);
+  }
+  if (take(f, "+")) return unary(f);
+  take_word(f, "await");
+  if (take(f, "*") || take(f, "**")) return unary(f);
+  return postfix(f);
+}
+
+PythonPointer Python::postfix(Frame& f) {
+  PythonPointer value = atom(f);
+  PythonPointer self;
+  for (;;) {
+    const std::int64_t line = token(f).line;
+    if (take(f, ".")) {
+      const std::string name = token(f).text;
+      if (token(f).kind != PythonTokenKind::name) throw PythonUnreadable{};
+      ++f.at;
+      self = value;
+      PythonPointer member = value->find(name);
+      if (!member) {
+        const bool holder = value->kind == PythonKind::object && !is_sign(f, "(");
+        member = holder ? python_value(PythonKind::object, "", line)
+                        : unknown((value->kind == PythonKind::unknown ? value->text + '.' : "") + name, line);
+        if (holder) value->put(name, member);  // what is changed through another name is changed here
+      }
+      value = member;
+    } else if (take(f, "(")) {
+      value = call_value(f, value, self, line);
+      self = nullptr;
+    } else if (take(f, "[")) {
+      if (is_sign(f, ":")) throw PythonUnreadable{};
+      const PythonPointer index = expression(f);
+      while (take(f, ",") || take(f, ":")) {
+        if (!is_sign(f, "]")) expression(f);
+      }
+      expect(f, "]");
+      PythonPointer member = index->kind == PythonKind::text ? value->find(index->text) : nullptr;
+      const auto number = number_of(index);
+      if (value->kind == PythonKind::list && number && *number >= 0 &&
+          *number < static_cast<double>(value->members.size()))
+        member = value->members[static_cast<std::size_t>(*number)].second;
+      value = member ? member : unknown(value->text + "[]", line);
+    } else {
+      return value;
+    }
+  }
+}
+
+PythonPointer Python::atom(Frame& f) {
+  const PythonToken& first = token(f);
+  const std::int64_t line = first.line;
+  if (first.kind == PythonTokenKind::number) {
+    ++f.at;
+    return python_value(PythonKind::number, first.text, line);
+  }
+  if (first.kind == PythonTokenKind::text) {
+    PythonPointer value = python_value(PythonKind::text, "", line);
+    for (; token(f).kind == PythonTokenKind::text; ++f.at) {
+      const PythonPointer part = token(f).formatted ? formatted(f, token(f), *this)
+                                                    : python_value(PythonKind::text, token(f).text, line);
+      value = operate("+", value, part, line);
+    }
+    return value;
+  }
+  if (first.kind == PythonTokenKind::name) {
+    ++f.at;
+    return look_up(f, first.text, line);
+  }
+  const bool list = take(f, "[");
+  if (list || take(f, "(")) {
+    const std::string_view end = list ? "]" : ")";
+    auto items = python_value(PythonKind::list, "", line);
+    bool tuple = list;
+    while (!is_sign(f, end)) {
+      items->members.emplace_back("", expression(f));
+      if (is_word(f, "for") || is_word(f, "async")) throw PythonUnreadable{};
+      if (!take(f, ",")) break;
+      tuple = true;
+    }
+    expect(f, end);
+    return tuple || items->members.empty() ? items : items->members.front().second;
+  }
+  if (take(f, "{")) {
+    auto map = python_value(PythonKind::map, "", line);
+    while (!is_sign(f, "}")) {
+      if (take(f, "**")) {
+        const PythonPointer base = expression(f);
+        for (const auto& [name, value] : base->members) map->put(name, value);
+      } else {
+        const PythonPointer key = expression(f);
+        if (take(f, ":")) {
+          map->put(key->text, expression(f));
+        } else {
+          map->kind = PythonKind::list;
+          map->members.emplace_back("", key);
+        }
+      }
+      if (is_word(f, "for")) throw PythonUnreadable{};
+      if (!take(f, ",")) break;
+    }
+    expect(f, "}");
+    return map;
+  }
+  if (take(f, "...")) return unknown("...", line);
+  throw PythonUnreadable{};
+}
+
+PythonPointer Python::formatted(Frame& f, const PythonToken& text, Python& python) {
+  std::string result;
+  for (std::size_t i = 0; i < text.text.size(); ++i) {
+    if (text.text[i] != '{') {
+      result += text.text[i];
+      continue;
+    }
+    const std::size_t end = text.text.find('}', i);
+    if (end == std::string::npos) return unknown(text.text, text.line);
+    const PythonPointer value = python.look_up(f, text.text.substr(i + 1, end - i - 1), text.line);
+    const bool known = value->kind == PythonKind::text || value->kind == PythonKind::number ||
+                       value->kind == PythonKind::boolean;
+    if (!known) return unknown(text.text, text.line);
+    result += value->text;
+    i = end;
+  }
+  return python_value(PythonKind::text, result, text.line);
+}
+
+PythonPointer Python::look_up(Frame& f, std::string_view name, std::int64_t line) {
+  if (name == "True" || name == "False") return python_value(PythonKind::boolean, std::string(name), line);
+  if (name == "None") return python_value(PythonKind::none, "None", line);
+  if (f.locals != nullptr) {
+    if (const auto found = f.locals->find(name); found != f.locals->end()) return found->second;
+  }
+  if (const auto found = f.module.names.find(name); found != f.module.names.end()) return found->second;
+  const auto imported = f.module.imports.find(name);
+  if (imported != f.module.imports.end() && f.locals != nullptr) {
+    PythonModule*& module = by_name_[imported->second];
+    if (module == nullptr && loaded_.size() < 8) {
+      if (const std::optional<std::string> text = modules_(imported->second)) {
+        module = &load(*text, imported->second + ".py");
+      }
+    }
+    if (module != nullptr) {
+      if (const auto found = module->names.find(name); found != module->names.end()) return found->second;
+    }
+  }
+  return unknown(std::string(name), line);
+}
+
+PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const PythonPointer& self,
+                                 std::int64_t line) {
+  std::vector<std::pair<std::string, PythonPointer>> arguments;
+  while (!is_sign(f, ")")) {
+    if (take(f, "**")) {
+      const PythonPointer more = expression(f);
+      for (const auto& [name, value] : more->members) arguments.emplace_back(name, value);
+    } else {
+      std::string name;
+      const bool keyword = token(f).kind == PythonTokenKind::name && f.at + 1 < f.module.tokens.size() &&
+                           f.module.tokens[f.at + 1].text == "=" &&
+                           f.module.tokens[f.at + 1].kind == PythonTokenKind::sign;
+      if (keyword) {
+        name = token(f).text;
+        f.at += 2;
+      }
+      arguments.emplace_back(std::move(name), expression(f));
+      if (is_word(f, "for")) throw PythonUnreadable{};
+    }
+    if (!take(f, ",")) break;
+  }
+  expect(f, ")");
+  if (callee->kind == PythonKind::function) {
+    const int depth = std::exchange(expression_depth_, 0);
+    PythonPointer result = call(callee->index, arguments, line);
+    expression_depth_ = depth;
+    return result;
+  }
+  const std::string& name = callee->text;
+  const std::string last = name.substr(name.rfind('.') + 1);
+  const bool given = !arguments.empty() && arguments.front().first.empty();
+  PythonPointer first = given ? arguments.front().second : nullptr;
+  if (self && self->kind == PythonKind::text && last == "lower") {
+    std::string text = self->text;
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return python_value(PythonKind::text, std::move(text), line);
+  }
+  if (self && self->kind == PythonKind::list && last == "append" && first) {
+    if (!holds_value(first, self.get())) self->members.emplace_back("", first);
+    return python_value(PythonKind::none, "None", line);
+  }
+  if (self && self->kind == PythonKind::map && (last == "get" || last == "pop") && first) {
+    PythonPointer member = self->find(first->text);
+    if (member) return member;
+    return arguments.size() > 1 ? arguments[1].second : python_value(PythonKind::none, "None", line);
+  }
+  if (self && last == "update") {
+    for (const auto& [key, value] : arguments) {
+      if (!key.empty()) self->put(key, value);
+      for (const auto& [inner, member] : key.empty() ? value->members : decltype(value->members){})
+        self->put(inner, member);
+    }
+    return python_value(PythonKind::none, "None", line);
+  }
+  if ((name == "copy.deepcopy" || name == "deepcopy" || name == "copy.copy") && first)
+    return deep_copy(first);
+  if ((name == "replace" || name == "dataclasses.replace") && first) {
+    PythonPointer copy = deep_copy(first);
+    for (const auto& [key, value] : arguments) {
+      if (!key.empty()) copy->put(key, value);
+    }
+    return copy;
+  }
+  if ((name == "int" || name == "float" || name == "str" || name == "list" || name == "tuple") && first &&
+      arguments.size() == 1)
+    return first;
+  if (name == "setattr" && arguments.size() == 3) {
+    first->put(arguments[1].second->text, arguments[2].second);
+    return python_value(PythonKind::none, "None", line);
+  }
+  auto result = python_value(name == "dict" ? PythonKind::map : PythonKind::object, name, line);
+  // "run.Config(nl.MegatronStrategy, ...)" configures its first argument.
+  const bool configures =
+      (name == "run.Config" || name == "run.Partial" || name == "Config" || name == "Partial") && first;
+  if (configures) result->text = first->text;
+  std::size_t position = 0;
+  for (auto argument = arguments.begin() + (configures ? 1 : 0); argument != arguments.end(); ++argument) {
+    result->put(argument->first.empty() ? std::to_string(position++) : argument->first, argument->second);
+  }
+  return result;
+}
+
+}  // namespace headroom

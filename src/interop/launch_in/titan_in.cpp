@@ -1,0 +1,393 @@
+// torchtitan's TOML of v0.1 to v0.2.2 and before, and what its Python registry makes of the same settings.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "headroom/interop/hugging_face.hpp"
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/titan_parts.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+// Flavors whose layers are those of an embedded model [torchtitan/models/*/__init__.py].
+struct Flavor {
+  std::string_view model;
+  std::string_view flavor;  // in lower case
+  std::string_view ours;
+};
+constexpr std::array<Flavor, 31> flavors{{
+    {"llama2", "7b", "llama-2-7b"},
+    {"llama2", "13b", "llama-2-13b"},
+    {"llama2", "70b", "llama-2-70b"},
+    {"llama3", "1b", "llama-3.2-1b"},
+    {"llama3", "3b", "llama-3.2-3b"},
+    {"llama3", "8b", "llama-3-8b"},
+    {"llama3", "8b_flex", "llama-3-8b"},
+    {"llama3", "8b_varlen", "llama-3-8b"},
+    {"llama3", "70b", "llama-3-70b"},
+    {"llama3", "405b", "llama-3-405b"},
+    {"llama4", "17bx16e", "llama-4-scout"},
+    {"llama4", "17bx128e", "llama-4-maverick"},
+    {"llama4", "17bx16e_irope", "llama-4-scout"},
+    {"llama4", "17bx128e_irope", "llama-4-maverick"},
+    {"deepseek_v3", "16b", "deepseek-v2-lite"},
+    {"deepseek_v3", "236b", "deepseek-v2"},
+    {"deepseek_v3", "671b", "deepseek-v3"},
+    {"qwen3", "0.6b", "qwen3-0.6b"},
+    {"qwen3", "1.7b", "qwen3-1.7b"},
+    {"qwen3", "4b", "qwen3-4b"},
+    {"qwen3", "8b", "qwen3-8b"},
+    {"qwen3", "14b", "qwen3-14b"},
+    {"qwen3", "32b", "qwen3-32b"},
+    {"qwen3", "30b-a3b", "qwen3-30b-a3b"},
+    {"qwen3", "30b_a3b", "qwen3-30b-a3b"},
+    {"qwen3", "235b-a22b", "qwen3-235b-a22b"},
+    {"qwen3", "235b_a22b", "qwen3-235b-a22b"},
+    {"gpt_oss", "20b", "gpt-oss-20b"},
+    {"gpt_oss", "120b", "gpt-oss-120b"},
+    {"gpt_oss", "20b_flex", "gpt-oss-20b"},
+    {"gpt_oss", "120b_flex", "gpt-oss-120b"},
+}};
+
+// Models for tests: of their first sizes [torchtitan/models/llama3/__init__.py, debugmodel].
+void debug_members(const std::string& model, const Written* from, RunBuilder& builder) {
+  builder.name_absent_model(model + " debugmodel", from);
+  builder.member("hidden", 256, nullptr);
+  builder.member("layers", 6, nullptr);
+  builder.member("heads", 16, nullptr);
+  builder.member("feedforward", 768, nullptr);
+  builder.member("vocabulary", 2048, nullptr);
+  if (model == "deepseek_v3" || model == "llama4") {
+    builder.member("experts/count", 8, nullptr);
+    builder.member("experts/per_token", model == "llama4" ? 1 : 3, nullptr);
+    builder.member("experts/feedforward", 256, nullptr);
+  }
+  llama_members(builder);
+  builder.assume(
+      fmt::format("{}'s debugmodel is read as 6 layers of width 256 with a vocabulary of 2,048", model),
+      from);
+}
+
+// "DualPipeV" or "Interleaved1F1B" of torch.distributed.pipelining.
+std::string schedule_named(const std::string& name) {
+  const std::string word = lower_case(name);
+  if (word == "1f1b") return "1f1b";
+  if (word == "gpipe") return "gpipe";
+  if (word == "interleaved1f1b") return "interleaved";
+  if (word == "loopedbfs" || word == "interleavedgpipe" || word == "flexibleinterleaved1f1b")
+    return "looped-bfs";
+  if (word == "zbvzerobubble") return "zero-bubble-v";
+  if (word == "dualpipev") return "dualpipe-v";
+  return {};
+}
+
+// By op, or every n-th layer as a whole; every second where it is not written.
+void take_selective_option(TreeRun& run, const RunScale& scale, const Written* mode, const Written* option) {
+  RunBuilder& builder = run.builder();
+  const std::string every = option == nullptr ? "2" : text_of_values(*option);
+  const Written* const from = option != nullptr ? option : mode;
+  if (mode == nullptr) builder.imply("activation_checkpoint.mode is selective where it is not written");
+  if (option == nullptr)
+    builder.imply("selective_ac_option is 2 where it is not written: every second layer is checkpointed",
+                  mode);
+  if (every == "op") return builder.set("recompute", "selective_op", from);
+  const std::optional<std::int64_t> nth = whole_count(every);
+  if (!nth || *nth < 1) return builder.problem(*option, "must be op or a number of layers");
+  builder.set("recompute", "full", from);
+  if (*nth == 1) return;
+  const std::int64_t of_stage = scale.layers.value_or(0) / std::max<std::int64_t>(scale.pipeline, 1) / *nth;
+  if (of_stage > 0) {
+    builder.set("recompute_layers", std::to_string(of_stage), from);
+    builder.imply(fmt::format("one layer of {} is checkpointed: {} of a stage", *nth, of_stage), from);
+  } else {
+    builder.assume(
+        fmt::format("one layer of {} is checkpointed: read as all, since the model's layers are not known",
+                    *nth),
+        from);
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> take_titan_model(const std::string& given, const std::string& flavor,
+                                             const Written* from, const std::string& file,
+                                             RunBuilder& builder) {
+  const std::string model = lower_case(given);
+  std::string kind = lower_case(flavor);
+  if (kind.starts_with("debugmodel") || kind.starts_with("debug_model")) {
+    debug_members(model, from, builder);
+    return 6;
+  }
+  for (const Flavor& row : flavors) {
+    if (!model.starts_with(row.model) || row.flavor != kind) continue;
+    builder.name_model(std::string(row.ours), from);
+    if (row.ours == "deepseek-v3") {
+      builder.member("mtp_layers", 0, nullptr);
+      builder.imply("torchtitan's DeepSeek-V3 has no multi-token prediction", from);
+    }
+    if (row.ours == "deepseek-v2-lite")
+      builder.imply("deepseek_v3 16B has the layers of DeepSeek-V2-Lite", from);
+    return read_any_model(std::string(row.ours)).layers;
+  }
+  name_model_of(given + (flavor.empty() ? "" : "-" + flavor), from, file, builder);
+  return std::nullopt;
+}
+
+void take_titan(TreeRun& run, RunScale& scale) {
+  RunBuilder& builder = run.builder();
+  const auto in = [](std::string_view name) {
+    return std::array<std::string, 3>{"parallelism." + std::string(name), "training." + std::string(name),
+                                      "experimental." + std::string(name)};
+  };
+  const auto size = [&](std::string_view field, std::string_view name) {
+    const auto names = in(name);
+    return run.size(field, {names[0], names[1], names[2]});
+  };
+  const auto find = [&](std::string_view name) {
+    const auto names = in(name);
+    return run.find({names[0], names[1], names[2]});
+  };
+  const auto count = [&](std::string_view name) {
+    const auto names = in(name);
+    return run.count({names[0], names[1], names[2]});
+  };
+  scale.tensor = size("tensor_parallel", "tensor_parallel_degree");
+  scale.pipeline = size("pipeline_parallel", "pipeline_parallel_degree");
+  scale.context = size("context_parallel", "context_parallel_degree");
+  size("expert_parallel", "expert_parallel_degree");
+  const std::int64_t expert_tensor = size("expert_tensor_parallel", "expert_tensor_parallel_degree");
+  if (expert_tensor > 1 && expert_tensor != scale.tensor)
+    builder.imply("torchtitan takes an expert tensor-parallel size of 1 or of TP",
+                  find("expert_tensor_parallel_degree"));
+  scale.shard = count("data_parallel_shard_degree");
+  scale.replicate = count("data_parallel_replicate_degree");
+  if (const auto old = count("data_parallel_degree")) scale.shard = old;
+  const bool shards = !scale.shard || *scale.shard != 1 || scale.context > 1;
+  builder.set("data_sharding", shards ? "zero3" : "none", find("data_parallel_shard_degree"));
+  if (scale.tensor > 1) {
+    const Written* const sequence = find("enable_sequence_parallel");
+    const bool on = sequence == nullptr || is_on(*sequence);
+    builder.set("sequence_parallel", on ? "yes" : "no", sequence);
+    if (sequence == nullptr) builder.imply("tensor parallelism of torchtitan is with sequence parallelism");
+  }
+  if (const Written* const async = find("enable_async_tensor_parallel"); async != nullptr && is_on(*async))
+    builder.choose("overlap_tensor_parallel", "full", async);
+  if (const Written* const gathered = find("disable_loss_parallel"); gathered != nullptr && is_on(*gathered))
+    builder.choose("loss_parallel", "gathered", gathered);
+  if (const Written* const rotate = find("context_parallel_rotate_method")) {
+    builder.set("cp_comm", text_of_values(*rotate) == "alltoall" ? "p2p" : "all_gather", rotate);
+  } else if (scale.context > 1) {
+    builder.set("cp_comm", "all_gather", nullptr);
+    builder.imply("context_parallel_rotate_method is allgather where it is not written");
+  }
+  if (const Written* const reshard = find("fsdp_reshard_after_forward")) {
+    const std::string word = text_of_values(*reshard);
+    if (word == "never" || (word == "default" && scale.pipeline > 1))
+      builder.set("no_reshard_after_forward", "yes", reshard);
+  } else if (scale.pipeline > 1 && shards) {
+    builder.set("no_reshard_after_forward", "yes", nullptr);
+    builder.imply("weights stay gathered between passes of a pipeline (fsdp_reshard_after_forward default)");
+  }
+  if (const Written* const backend = find("expert_parallel_comm_backend");
+      backend != nullptr && text_of_values(*backend) != "standard")
+    builder.set("moe_dispatcher", text_of_values(*backend), backend);
+
+  const Written* const length = run.find({"training.seq_len"});
+  if (length != nullptr) {
+    builder.set("sequence", text_of_values(*length), length);
+  } else {
+    builder.set("sequence", "2048", nullptr);
+    builder.imply("training.seq_len is 2048 where it is not written");
+  }
+  const auto local = run.count({"training.local_batch_size", "training.batch_size"});
+  const Written* const local_at = run.find({"training.local_batch_size", "training.batch_size"});
+  std::int64_t of_rank = local.value_or(8);
+  if (const auto tokens = run.count("training.num_tokens_per_microbatch_per_dp_rank");
+      tokens && length != nullptr) {
+    const std::int64_t sequence = whole_count(text_of_values(*length)).value_or(1);
+    of_rank = std::max<std::int64_t>(*tokens / std::max<std::int64_t>(sequence, 1), 1);
+    builder.imply(fmt::format("{} tokens of a data-parallel rank are {} sequences", *tokens, of_rank),
+                  run.find("training.num_tokens_per_microbatch_per_dp_rank"));
+  } else if (!local) {
+    builder.imply("training.local_batch_size is 8 where it is not written");
+  }
+  scale.accumulation = 1;
+  if (scale.pipeline > 1) {
+    const std::int64_t micro = count("pipeline_parallel_microbatch_size").value_or(1);
+    const auto microbatches = count("pipeline_parallel_microbatches");
+    scale.micro =
+        microbatches && *microbatches > 0 ? std::max<std::int64_t>(of_rank / *microbatches, 1) : micro;
+    scale.accumulation = std::max<std::int64_t>(of_rank / std::max<std::int64_t>(*scale.micro, 1), 1);
+    builder.imply(fmt::format("a local batch of {} goes through the pipeline as microbatches of {}", of_rank,
+                              *scale.micro),
+                  local_at);
+    builder.set("micro_batch", std::to_string(*scale.micro), find("pipeline_parallel_microbatch_size"));
+  } else {
+    scale.micro = of_rank;
+    builder.set("micro_batch", std::to_string(of_rank), local_at);
+  }
+  if (const auto global = run.count("training.global_batch_size")) {
+    scale.global = global;
+    builder.set("global_batch", std::to_string(*global), run.find("training.global_batch_size"));
+  }
+  if (scale.pipeline > 1) {
+    const Written* const schedule = find("pipeline_parallel_schedule");
+    const std::string name = schedule == nullptr ? "1f1b" : schedule_named(text_of_values(*schedule));
+    if (name.empty()) {
+      builder.leave_out(*schedule, "not modelled: read as 1F1B");
+    } else {
+      const bool two =
+          name == "zero-bubble-v" || name == "dualpipe-v" || name == "interleaved" || name == "looped-bfs";
+      if (two) {
+        builder.set("virtual_pipeline", "2", schedule);
+        builder.assume(fmt::format("{} has two stages on each rank", text_of_values(*schedule)), schedule);
+      }
+      builder.set("schedule", name, schedule);
+    }
+  }
+  const Written* const mode = run.find({"activation_checkpoint.mode"});
+  const std::string word = mode == nullptr ? "" : lower_case(text_of_values(*mode));
+  const Written* const option =
+      run.find({"activation_checkpoint.selective_ac_option", "activation_checkpoint.selective_ac_type"});
+  if (word == "full" || word == "fullac") {
+    builder.set("recompute", "full", mode);
+  } else if (word == "none" || word == "noac") {
+    builder.set("recompute", "none", mode);
+  } else if (word == "memory_budget") {
+    builder.set("recompute", "selective_op", mode);
+    builder.leave_out(*mode, "what the compiler recomputes within a budget: read as selective by op");
+  } else {
+    take_selective_option(run, scale, mode, option);
+  }
+  const Written* const compiled = run.find({"compile.enable", "training.compile"});
+  if (compiled != nullptr && is_on(*compiled)) builder.choose("launches", "compiled", compiled);
+  if (const Written* const dtype = run.find("training.dtype");
+      dtype != nullptr && text_of_values(*dtype) == "bfloat16") {
+    builder.set("main_params_dtype", "none", dtype);
+    builder.set("exp_avg_dtype", "bf16", dtype);
+    builder.set("exp_avg_sq_dtype", "bf16", dtype);
+  }
+  if (const Written* const reduce = run.find("training.mixed_precision_reduce");
+      reduce != nullptr && text_of_values(*reduce) == "bfloat16")
+    builder.set("gradient_dtype", "bf16", reduce);
+  if (const Written* const offload = run.find("training.enable_cpu_offload");
+      offload != nullptr && is_on(*offload)) {
+    builder.set("optimizer_offload_fraction", "1", offload);
+    builder.set("offload_parameters", "yes", offload);
+  }
+  if (const Written* const optimizer = run.find({"optimizer.name"})) {
+    const std::string name = lower_case(text_of_values(*optimizer));
+    if (name == "adam" || name == "adamw")
+      builder.set("optimizer", "adam", optimizer);
+    else if (name == "muon")
+      builder.set("optimizer", "muon", optimizer);
+    else
+      builder.leave_out(*optimizer, "read as Adam");
+  }
+}
+
+void take_titan_precision(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  const Written* const converters = run.find({"model.converters", "model.handlers"});
+  const std::string names = converters == nullptr ? "" : text_of_values(*converters);
+  const Written* const old =
+      run.find({"float8.enable_float8_linear", "training.enable_float8_linear", "training.fp8_linear"});
+  const bool eight = names.find("float8") != std::string::npos || (old != nullptr && is_on(*old));
+  if (names.find("mx") != std::string::npos) {
+    builder.set("precision", "mxfp8", converters);
+  } else if (eight) {
+    builder.set("precision", "fp8", names.empty() ? old : converters);
+    for (const std::string_view name :
+         {"quantize.linear.float8.enable_fsdp_float8_all_gather", "float8.enable_fsdp_float8_all_gather",
+          "float8.enable_fsdp_fp8_all_gather"}) {
+      if (const Written* const gather = run.find(name); gather != nullptr && is_on(*gather))
+        builder.leave_out(*gather, "weights are gathered at 8 bits: gathers are counted at 16");
+    }
+  }
+}
+
+std::span<const LaunchKey> titan_keys() {
+  static constexpr LaunchKey keys[] = {
+      {"job.*"},
+      {"profiling.*"},
+      {"metrics.*"},
+      {"comm.*"},
+      {"debug.*"},
+      {"checkpoint.*"},
+      {"lr_scheduler.*"},
+      {"validation.*"},
+      {"fault_tolerance.*", LaunchUse::unmodelled, "fault tolerance"},
+      {"memory_estimation.*"},
+      {"experimental.custom_*"},
+      {"experimental.pipeline_parallel_split_points*", LaunchUse::unmodelled,
+       "stages that are listed: read as even"},
+      {"experimental.enable_compiled_autograd", LaunchUse::unmodelled, "compiled autograd"},
+      {"parallelism.enable_compiled_autograd", LaunchUse::unmodelled, "compiled autograd"},
+      {"parallelism.pipeline_parallel_split_points*", LaunchUse::unmodelled,
+       "stages that are listed: read as even"},
+      {"parallelism.pipeline_parallel_layers_per_stage", LaunchUse::unmodelled,
+       "layers of each stage: read as even"},
+      {"parallelism.pipeline_parallel_first_stage_less_layers", LaunchUse::unmodelled, "read as even stages"},
+      {"parallelism.pipeline_parallel_last_stage_less_layers", LaunchUse::unmodelled, "read as even stages"},
+      {"parallelism.module_fqns_per_model_part*", LaunchUse::unmodelled,
+       "modules of each stage: read as even"},
+      {"parallelism.pipeline_parallel_schedule*"},
+      {"experimental.pipeline_parallel_schedule*"},
+      {"parallelism.pipeline_parallel_microbatch_size"},
+      {"parallelism.pipeline_parallel_microbatches"},
+      {"parallelism.*"},
+      {"optimizer.implementation"},
+      {"optimizer.fused"},
+      {"optimizer.early_step_in_backward", LaunchUse::unmodelled, "steps within the backward pass"},
+      {"optimizer.*"},
+      {"model.*"},
+      {"hf_assets_path"},
+      {"training.data_parallel_type"},
+      {"training.mixed_precision_param"},
+      {"training.gc_freq"},
+      {"training.gc_debug"},
+      {"training.max_norm"},
+      {"training.steps"},
+      {"training.warmup_steps"},
+      {"training.dataset*"},
+      {"training.seed"},
+      {"training.deterministic"},
+      {"training.disable_cuda_graphs"},
+      {"training.*"},
+      {"compile.*"},
+      {"activation_checkpoint.*"},
+      {"activation_offload.*", LaunchUse::unmodelled, "activations on the host"},
+      {"float8.*"},
+      {"mx.*"},
+      {"quantize.*"},
+      {"loss.*"},
+      {"dataloader.*"},
+      {"tokenizer.*"},
+  };
+  return keys;
+}
+
+LaunchedRun read_torchtitan(const TreeFile& file, const LaunchOptions& options) {
+  RunBuilder builder(file.file, "torchtitan", "torchtitan-2025");
+  TreeRun run(flattened(file.root, file.file), builder);
+  const bool old = run.has("training.tensor_parallel_degree") || run.has("training.data_parallel_degree") ||
+                   run.has("training.data_parallel_shard_degree") || run.has("model.norm_type") ||
+                   run.has("experimental.pipeline_parallel_degree");
+  if (old && !run.has_below("parallelism")) {
+    builder.use_software("torchtitan-2024");
+    builder.imply("sizes under [training] and [experimental] are those of releases before v0.1");
+  }
+  const std::string flavor = run.text("model.flavor");
+  RunScale scale;
+  scale.layers =
+      take_titan_model(run.text("model.name"), flavor, run.find("model.flavor"), file.file, builder);
+  take_titan(run, scale);
+  take_titan_precision(run);
+  settle(scale, builder);
+  run.rest(titan_keys());
+  return builder.finish(options);
+}
+
+}  // namespace headroom

@@ -1,0 +1,19 @@
+// torchtitan's settings, for its own files and for those that hand them on (Primus).
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "interop/launch_in/tree_run.hpp"
+
+namespace headroom {
+
+// The model of a flavor. Returns its layers; none: they are not known.
+std::optional<std::int64_t> take_titan_model(const std::string& given, const std::string& flavor,
+                                             const Written* from, const std::string& file,
+                                             RunBuilder& builder);
+void take_titan(TreeRun& run, RunScale& scale);
+void take_titan_precision(TreeRun& run);
+std::span<const LaunchKey> titan_keys();
+
+}  // namespace headroom

@@ -1,0 +1,211 @@
+#include "interop/launch_in/trainer_common.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "headroom/core/contains.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+
+// "fsdp_config.fsdp_offload_params" and "fsdp_config.offload_params" are one.
+std::vector<Written> without_prefix(std::vector<Written> written, std::string_view prefix) {
+  for (Written& setting : written) {
+    if (setting.name.starts_with(prefix)) setting.name.erase(0, prefix.size());
+  }
+  return written;
+}
+
+void take_deepspeed_tree(std::vector<Written> written, RunScale& scale, RunBuilder& builder) {
+  TreeRun run(std::move(written), builder);
+  take_deepspeed(run, scale);
+  run.rest(deepspeed_keys());
+}
+
+// A path beside the file, or the configuration itself.
+void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale) {
+  RunBuilder& builder = run.builder();
+  if (run.has_below(name)) return take_deepspeed_tree(run.below(name), scale, builder);
+  const Written* const setting = run.find(name);
+  if (setting == nullptr) return;
+  if (const std::optional<TreeNode> tree = tree_beside(*setting, builder)) {
+    const std::string file = text_of_values(*setting);
+    take_deepspeed_tree(flattened(*tree, file), scale, builder);
+    return;
+  }
+  builder.use_software("deepspeed-2025");
+  // Names as trainers ship them: "zero3_bf16.json", "ds_z2_offload_config.json".
+  const std::string text = lower_case(text_of_values(*setting));
+  for (const char stage : {'1', '2', '3'}) {
+    for (const std::string_view word : {"zero", "zero_", "zero-", "z", "stage", "stage_", "stage-"}) {
+      if (text.find(std::string(word) + stage) == std::string::npos) continue;
+      if (!builder.value("data_sharding")) {
+        builder.set("data_sharding", std::string("zero") + stage, setting);
+        builder.assume(
+            fmt::format("{} is taken for ZeRO stage {} by its name", printable(setting->as_written), stage),
+            setting);
+        if (text.find("offload") != std::string::npos)
+          take_offload(stage == '3', Written{"offload", {"cpu"}, setting->as_written, setting->at, {}},
+                       builder);
+      }
+    }
+  }
+}
+
+void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
+  RunBuilder& builder = run.builder();
+  if (const Written* const model = run.find(names.model)) name_model_of(*model, builder);
+  scale.micro = run.count(names.micro);
+  if (scale.micro) {
+    builder.set("micro_batch", std::to_string(*scale.micro), run.find(names.micro));
+  } else {
+    scale.micro = names.micro_default;
+    builder.set("micro_batch", std::to_string(names.micro_default), nullptr);
+    builder.imply(fmt::format("{} is {} where it is not written", *names.micro.begin(), names.micro_default));
+  }
+  scale.accumulation = run.count("gradient_accumulation_steps").value_or(1);
+  if (const auto length = run.count(names.sequence); length && *length > 0) {
+    builder.set("sequence", std::to_string(*length), run.find(names.sequence));
+  } else if (names.sequence_default > 0) {
+    builder.set("sequence", std::to_string(names.sequence_default), nullptr);
+    builder.imply(
+        fmt::format("{} is {} where it is not written", *names.sequence.begin(), names.sequence_default));
+  } else {
+    builder.assume("the file does not say how long sequences are: they are as long as the model's");
+  }
+  if (const Written* const optimizer = run.find(names.optimizer)) take_optimizer(*optimizer, builder);
+  const Written* const half = run.find({"bf16", "fp16", "pure_bf16"});
+  if (half != nullptr && is_on(*half)) builder.set("precision", "bf16", half);
+  if (const Written* const fp16 = run.find("fp16"); fp16 != nullptr && is_on(*fp16))
+    builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", fp16);
+  if (const Written* const compiled = run.find("torch_compile"); compiled != nullptr && is_on(*compiled))
+    builder.choose("launches", "compiled", compiled);
+}
+
+void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const Written* from,
+                  std::int64_t rank_default) {
+  RunBuilder& builder = run.builder();
+  const std::optional<std::int64_t> rank = run.count(names.lora_rank);
+  const Written* const dropout = run.find({"lora_dropout"});
+  const Written* const targets = run.find(names.lora_targets);
+  const Written* const linear = run.find("lora_target_linear");
+  if (!adapter) return;
+  builder.set("lora_rank", std::to_string(rank.value_or(rank_default)),
+              rank ? run.find(names.lora_rank) : from);
+  if (!rank)
+    builder.imply(fmt::format("{} is {} where it is not written", *names.lora_rank.begin(), rank_default),
+                  from);
+  if (dropout != nullptr) builder.set("lora_dropout", text_of_values(*dropout), dropout);
+  if (linear != nullptr && is_on(*linear)) {
+    builder.set("lora_targets", "all-linear", linear);
+  } else if (targets != nullptr) {
+    take_lora_targets(*targets, builder);
+  }
+}
+
+void take_quantization(TreeRun& run, bool adapter) {
+  RunBuilder& builder = run.builder();
+  const Written* const four = run.find({"load_in_4bit", "use_qlora"});
+  const Written* const eight = run.find("load_in_8bit");
+  const Written* const bits = run.find("quantization_bit");
+  const bool by_bits = bits != nullptr && text_of_values(*bits) == "4";
+  if (adapter && four != nullptr && is_on(*four)) builder.set("base_dtype", "nf4", four);
+  if (adapter && by_bits) builder.set("base_dtype", "nf4", bits);
+  if (eight != nullptr && is_on(*eight))
+    builder.leave_out(*eight, "frozen linears of 8 bits: they are counted in bf16");
+  if (bits != nullptr && !by_bits)
+    builder.leave_out(*bits, "frozen linears of these bits: they are counted in bf16");
+}
+
+// "fsdp: full_shard auto_wrap offload" of the Trainer, as a list or a text.
+void take_fsdp_words(TreeRun& run, RunScale& scale, const std::string& config_name) {
+  RunBuilder& builder = run.builder();
+  const Written* const words = run.find("fsdp");
+  std::vector<Written> config = without_prefix(run.below(config_name), "fsdp_");
+  if (const Written* const path = run.find(config_name); path != nullptr && config.empty()) {
+    if (const std::optional<TreeNode> tree = tree_beside(*path, builder))
+      config = without_prefix(flattened(*tree, text_of_values(*path)), "fsdp_");
+  }
+  std::int64_t version = 1;
+  if (const auto stated = run.count("fsdp_version")) version = *stated;
+  for (const Written& setting : config) {
+    if (setting.name == "version") version = whole_count(text_of_values(setting)).value_or(version);
+  }
+  if (words != nullptr) {
+    const std::string text = lower_case(text_of_values(*words));
+    for (const std::string_view mode :
+         {"full_shard", "shard_grad_op", "hybrid_shard_zero2", "hybrid_shard", "no_shard"}) {
+      const bool stated = std::any_of(config.begin(), config.end(),
+                                      [](const Written& s) { return s.name == "sharding_strategy"; });
+      if (text.find(mode) == std::string::npos || stated) continue;
+      config.push_back({"sharding_strategy", {std::string(mode)}, words->as_written, words->at, {}});
+      break;
+    }
+    if (text.find("offload") != std::string::npos)
+      config.push_back({"offload_params", {"true"}, words->as_written, words->at, {}});
+  }
+  TreeRun fsdp(std::move(config), builder);
+  take_fsdp(fsdp, static_cast<int>(version), scale);
+}
+
+bool has_fsdp(const TreeRun& run, const std::string& config_name) {
+  return run.has("fsdp") || run.has_below(config_name) || run.has(config_name) || run.has("fsdp_version");
+}
+
+// DeepSpeed, FSDP or neither.
+void take_sharding(TreeRun& run, RunScale& scale) {
+  if (run.has("deepspeed") || run.has_below("deepspeed")) {
+    take_deepspeed_of(run, "deepspeed", scale);
+  } else if (has_fsdp(run, "fsdp_config")) {
+    take_fsdp_words(run, scale, "fsdp_config");
+  } else if (!run.builder().value("data_sharding")) {  // accelerate's configuration may say it
+    run.builder().use_software("hf-trainer");
+  }
+}
+
+// transformers loads the weights in this dtype; AdamW steps what is loaded. FSDP makes fp32 main parameters of them, DeepSpeed its own.
+void take_loaded_dtype(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  const Written* const dtype = run.find({"torch_dtype", "dtype", "model_dtype"});
+  if (dtype == nullptr) return;
+  const std::string name = text_of_values(*dtype);
+  const bool half = name.find("bfloat16") != std::string::npos || name.find("float16") != std::string::npos ||
+                    name == "bf16";
+  const bool sharded = builder.value("data_sharding").value_or("none") != "none";
+  if (!half || sharded || builder.value("lora_rank")) return;
+  builder.set("main_params_dtype", "none", dtype);
+  if (!builder.value("exp_avg_dtype") && builder.value("optimizer").value_or("adam") == "adam") {
+    builder.set("exp_avg_dtype", "bf16", dtype);
+    builder.set("exp_avg_sq_dtype", "bf16", dtype);
+  }
+  builder.set("gradient_dtype", "bf16", dtype);
+  builder.imply("weights are loaded at 16 bits and the optimizer steps them: no fp32 main parameters", dtype);
+}
+
+void take_checkpointing(TreeRun& run, const Written* setting) {
+  RunBuilder& builder = run.builder();
+  if (setting == nullptr) return;
+  const std::string value = lower_case(text_of_values(*setting));
+  if (!builder.value("recompute")) builder.set("recompute", is_on(*setting) ? "full" : "none", setting);
+  if (value == "offload" || value == "unsloth" || value == "offload_disk")
+    builder.set("offload_modules", "layer_input", setting);
+}
+
+LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const Written* adapter_at,
+                    std::int64_t rank_default, const Written* checkpointing, std::span<const LaunchKey> table,
+                    const LaunchOptions& options, RunScale scale) {
+  RunBuilder& builder = run.builder();
+  take_common(run, names, scale);
+  take_adapter(run, names, adapter, adapter_at, rank_default);
+  take_quantization(run, adapter);
+  if (builder.value("recompute") == std::nullopt) take_checkpointing(run, checkpointing);
+  take_sharding(run, scale);
+  take_loaded_dtype(run);
+  settle(scale, builder);
+  run.rest(table);
+  return builder.finish(options);
+}
+
+}  // namespace headroom

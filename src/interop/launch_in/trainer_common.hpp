@@ -1,0 +1,45 @@
+// What trainers of Hugging Face models share: batches, lengths, adapters, checkpoints and how the model is sharded.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interop/launch_in/trainer_parts.hpp"
+
+namespace headroom {
+
+// Batches, lengths, dtypes and adapters, under the names of each trainer.
+struct TrainerNames {
+  std::initializer_list<std::string_view> model;
+  std::initializer_list<std::string_view> micro;
+  std::initializer_list<std::string_view> sequence;
+  std::int64_t micro_default;
+  std::int64_t sequence_default;  // 0: the model's
+  std::initializer_list<std::string_view> optimizer;
+  std::initializer_list<std::string_view> lora_rank;
+  std::initializer_list<std::string_view> lora_targets;
+};
+
+std::vector<Written> without_prefix(std::vector<Written> written, std::string_view prefix);
+void take_deepspeed_tree(std::vector<Written> written, RunScale& scale, RunBuilder& builder);
+void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale);
+void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale);
+void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const Written* from,
+                  std::int64_t rank_default);
+void take_quantization(TreeRun& run, bool adapter);
+void take_fsdp_words(TreeRun& run, RunScale& scale, const std::string& config_name);
+bool has_fsdp(const TreeRun& run, const std::string& config_name);
+// GPUs, sharding and precision of a configuration of accelerate, and what else it has.
+void take_accelerate(TreeRun& run, RunScale& scale);
+void take_sharding(TreeRun& run, RunScale& scale);
+void take_loaded_dtype(TreeRun& run);
+void take_checkpointing(TreeRun& run, const Written* setting);
+LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const Written* adapter_at,
+                    std::int64_t rank_default, const Written* checkpointing, std::span<const LaunchKey> table,
+                    const LaunchOptions& options, RunScale scale);
+
+}  // namespace headroom

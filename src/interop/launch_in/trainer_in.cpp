@@ -1,0 +1,283 @@
+// The Trainer of transformers and trl, and LLaMA-Factory.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "headroom/core/contains.hpp"
+#include "interop/launch_in/core_parts.hpp"
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/trainer_common.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+bool is_preference(const TreeRun& run) {
+  return run.has("beta") && (run.has("max_prompt_length") || run.has("loss_type"));
+}
+
+constexpr LaunchKey hugging_face_keys[] = {
+    {"attn_implementation"},
+    {"attn_impl"},
+    {"tokenizer_name*"},
+    {"trust_remote_code"},
+    {"model_revision"},
+    {"low_cpu_mem_usage"},
+    {"use_cache"},
+    {"lora_*"},
+    {"bnb_4bit_*"},
+    {"use_bnb_nested_quant"},
+    {"use_rslora"},
+    {"use_dora", LaunchUse::unmodelled, "DoRA: read as LoRA"},
+    {"gradient_checkpointing_kwargs.*"},
+    {"gradient_checkpointing_use_reentrant"},
+    {"per_device_eval_batch_size"},
+    {"per_gpu_eval_batch_size"},
+    {"eval_accumulation_steps"},
+    {"num_train_epochs"},
+    {"max_train_samples"},
+    {"max_eval_samples"},
+    {"max_samples"},
+    {"do_train"},
+    {"do_eval"},
+    {"do_predict"},
+    {"tf32"},
+    {"remove_unused_columns"},
+    {"dataloader_*"},
+    {"ddp_*"},
+    {"report_to*"},
+    {"packing"},
+    {"padding_free"},
+    {"group_by_length", LaunchUse::unmodelled, "batches of sequences of like lengths"},
+    {"auto_find_batch_size", LaunchUse::unmodelled, "the batch is halved until it fits"},
+    {"max_prompt_length"},
+    {"max_completion_length"},
+    {"beta"},
+    {"alpha"},
+    {"loss_type*"},
+    {"num_generations"},
+    {"use_vllm", LaunchUse::unmodelled, "generation during training"},
+    {"vllm_*"},
+    {"temperature"},
+    {"top_p"},
+    {"top_k"},
+    {"use_liger_kernel", LaunchUse::unmodelled, "Liger's fused kernels"},
+    {"use_liger", LaunchUse::unmodelled, "Liger's fused kernels"},
+    {"neftune_noise_alpha"},
+    {"dataset_*"},
+    {"preprocessing_num_workers"},
+    {"train_on_inputs"},
+    {"completion_only_loss"},
+    {"assistant_only_loss"},
+    {"disable_tqdm"},
+    {"optim_args"},
+    {"optim_target_modules"},
+    {"average_tokens_across_devices"},
+    {"include_*"},
+    {"ignore_data_skip"},
+    {"label_smoothing_factor"},
+    {"overwrite_output_dir"},
+    {"overwrite_cache"},
+    {"full_determinism"},
+    {"torch_compile_*"},
+    {"torch_empty_cache_steps"},
+    {"reward_*"},
+    {"system_prompt"},
+    {"task_type"},
+    {"ref_model*"},
+    {"precompute_ref_log_probs"},
+    {"streaming"},
+};
+
+constexpr LaunchKey factory_keys[] = {
+    {"flash_attn"},
+    {"packing"},
+    {"neat_packing"},
+    {"template"},
+    {"mask_history"},
+    {"train_on_prompt"},
+    {"enable_thinking"},
+    {"reasoning_effort"},
+    {"rope_scaling"},
+    {"max_samples"},
+    {"interleave_probs"},
+    {"mix_strategy"},
+    {"preprocessing_num_workers"},
+    {"preprocessing_batch_size"},
+    {"overwrite_cache"},
+    {"overwrite_output_dir"},
+    {"trust_remote_code"},
+    {"image_max_pixels"},
+    {"image_min_pixels"},
+    {"video_max_pixels"},
+    {"video_*"},
+    {"freeze_vision_tower"},
+    {"freeze_multi_modal_projector"},
+    {"freeze_*", LaunchUse::unmodelled, "frozen layers"},
+    {"plot_loss"},
+    {"do_train"},
+    {"do_eval"},
+    {"do_predict"},
+    {"num_train_epochs"},
+    {"max_steps"},
+    {"ddp_timeout"},
+    {"ddp_*"},
+    {"lora_*"},
+    {"loraplus_*"},
+    {"additional_target"},
+    {"use_rslora"},
+    {"use_dora", LaunchUse::unmodelled, "DoRA: read as LoRA"},
+    {"pissa_*"},
+    {"quantization_method"},
+    {"double_quantization"},
+    {"use_galore", LaunchUse::unmodelled, "read as the optimizer that is named"},
+    {"galore_*"},
+    {"use_badam", LaunchUse::unmodelled, "read as the optimizer that is named"},
+    {"badam_*"},
+    {"use_apollo", LaunchUse::unmodelled, "read as the optimizer that is named"},
+    {"apollo_*"},
+    {"use_muon", LaunchUse::unmodelled, "read as the optimizer that is named"},
+    {"use_adam_mini", LaunchUse::unmodelled, "read as Adam"},
+    {"enable_liger_kernel", LaunchUse::unmodelled, "Liger's fused kernels"},
+    {"use_unsloth", LaunchUse::unmodelled, "unsloth's kernels"},
+    {"pref_*"},
+    {"ref_model*"},
+    {"reward_model*"},
+    {"per_device_eval_batch_size"},
+    {"dataloader_*"},
+    {"report_to*"},
+    {"resize_vocab"},
+    {"adapter_name_or_path"},
+    {"peft_config.*"},
+    {"dist_config.*"},
+    {"kernel_config.*"},
+    {"use_v1_kernels"},
+    {"model_class"},
+    {"export_*"},
+    {"use_packed_sequences"},
+    {"disable_shuffling"},
+};
+
+// LLaMA-Factory on Megatron-Core: its own names for batches, Megatron's for the rest.
+LaunchedRun megatron_of_factory(TreeRun& run, const TrainerNames& names, bool adapter,
+                                const Written* adapter_at, const LaunchOptions& options) {
+  RunBuilder& builder = run.builder();
+  builder.use_software("megatron-core-2025");
+  RunScale scale;
+  take_core(run, scale, {});
+  RunScale batches;
+  take_common(run, names, batches);
+  scale.micro = batches.micro;
+  scale.accumulation = batches.accumulation;
+  take_adapter(run, names, adapter, adapter_at, 8);
+  settle(scale, builder);
+  std::vector<LaunchKey> keys(std::begin(factory_keys), std::end(factory_keys));
+  keys.insert(keys.end(), core_keys().begin(), core_keys().end());
+  run.rest(keys);
+  return builder.finish(options);
+}
+
+}  // namespace
+
+LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options) {
+  return read_trainer_words({.written = flattened(file.root, file.file)}, file.file, options);
+}
+
+LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
+  RunBuilder builder(file, "Hugging Face Trainer", "hf-trainer");
+  RunScale scale;
+  if (!launch.accelerate_file.empty()) {
+    const TreeNode root = parse_tree(launch.accelerate_text, launch.accelerate_file);
+    TreeRun accelerate(flattened(root, launch.accelerate_file), builder);
+    take_accelerate(accelerate, scale);
+  }
+  if (launch.devices) {
+    scale.devices = launch.devices;
+    scale.devices_per_node = launch.devices_per_node;
+    scale.nodes = std::nullopt;
+  }
+  TreeRun run(std::move(launch.written), builder);
+  const TrainerNames names{
+      {"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id"},
+      {"per_device_train_batch_size", "per_gpu_train_batch_size"},
+      {"max_seq_length", "max_length", "model_max_length", "block_size", "max_seq_len", "seq_length"},
+      8,
+      0,
+      {"optim"},
+      {"lora_r", "lora_rank"},
+      {"lora_target_modules", "lora_target"}};
+  const Written* const peft = run.find("use_peft");
+  const bool adapter = peft != nullptr ? is_on(*peft) : run.has("lora_r");
+  if (is_preference(run))
+    builder.leave_out(*run.find("beta"),
+                      "training on pairs (DPO, ORPO): a pair is two sequences, and DPO keeps a second model");
+  if (run.has("adafactor") && run.on("adafactor"))
+    builder.set("optimizer", "adafactor", run.find("adafactor"));
+  return hf_like(run, names, adapter, peft, 16, run.find("gradient_checkpointing"), hugging_face_keys,
+                 options, scale);
+}
+
+LaunchedRun read_llama_factory(const TreeFile& file, const LaunchOptions& options) {
+  RunBuilder builder(file.file, "LLaMA-Factory", "hf-trainer");
+  TreeRun run(flattened(file.root, file.file), builder);
+  const TrainerNames names{{"model_name_or_path", "model"},
+                           {"per_device_train_batch_size", "micro_batch_size"},
+                           {"cutoff_len"},
+                           run.has("micro_batch_size") || run.has_below("dist_config") ? 1 : 8,
+                           2048,
+                           {"optim", "optimizer"},
+                           {"lora_rank", "peft_config.r"},
+                           {"lora_target", "peft_config.target_modules"}};
+  const Written* const type = run.find({"finetuning_type", "peft_config.name"});
+  const std::string kind = type == nullptr ? "" : lower_case(text_of_values(*type));
+  const bool by_default = type == nullptr && !run.has("model") && !run.has_below("dist_config");
+  const bool adapter = kind == "lora" || by_default;
+  if (by_default) builder.imply("finetuning_type is lora where it is not written");
+  if (kind == "freeze" || kind == "oft") builder.leave_out(*type, "read as if all weights were trained");
+  if (const Written* const stage = run.find("stage");
+      stage != nullptr &&
+      !contains(std::array<std::string_view, 2>{"sft", "pt"}, std::string_view(stage->values.front())))
+    builder.leave_out(*stage,
+                      "more than one model, or pairs of sequences: one model on single sequences is read");
+  RunScale scale;
+  const bool megatron = run.has("tensor_model_parallel_size") || run.has("pipeline_model_parallel_size");
+  if (megatron) return megatron_of_factory(run, names, adapter, type, options);
+  // Of its second release: FSDP2 with its sizes.
+  if (run.has_below("dist_config")) {
+    scale.context = run.size("context_parallel", {"dist_config.cp_size", "cp_size"});
+    scale.shard = run.count("dist_config.mp_shard_size");
+    scale.replicate = run.count("dist_config.mp_replicate_size");
+    const Written* const name = run.find("dist_config.name");
+    if (name != nullptr && text_of_values(*name) == "fsdp2") builder.set("data_sharding", "zero3", name);
+    if (const Written* const mode = run.find({"dist_config.cp_mode", "cp_mode"});
+        mode != nullptr && text_of_values(*mode) == "ulysses")
+      builder.set("cp_comm", "a2a", mode);
+    if (name != nullptr && text_of_values(*name) == "deepspeed")
+      take_deepspeed_of(run, "dist_config.config_file", scale);
+    if (run.on("dist_config.offload_params")) offload_all(run.find("dist_config.offload_params"), builder);
+    if (const auto batch = run.count("global_batch_size")) {
+      scale.global = batch;
+      builder.set("global_batch", std::to_string(*batch), run.find("global_batch_size"));
+    }
+  }
+  const bool second = run.has_below("dist_config") || run.has("model");
+  const Written* const disabled = run.find("disable_gradient_checkpointing");
+  const Written* const enabled = run.find({"enable_activation_checkpointing", "gradient_checkpointing"});
+  if (disabled != nullptr && is_on(*disabled)) {
+    builder.set("recompute", "none", disabled);
+  } else if (enabled != nullptr) {
+    builder.set("recompute", is_on(*enabled) ? "full" : "none", enabled);
+  } else if (!second) {
+    builder.set("recompute", "full", nullptr);
+    builder.imply("LLaMA-Factory checkpoints every layer unless disable_gradient_checkpointing is on");
+  }
+  if (run.on("use_unsloth_gc")) builder.set("offload_modules", "layer_input", run.find("use_unsloth_gc"));
+  if (run.on("pure_bf16")) {
+    builder.set("main_params_dtype", "none", run.find("pure_bf16"));
+    builder.set("gradient_dtype", "bf16", run.find("pure_bf16"));
+  }
+  return hf_like(run, names, adapter, type, 8, nullptr, factory_keys, options, scale);
+}
+
+}  // namespace headroom

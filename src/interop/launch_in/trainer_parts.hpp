@@ -1,0 +1,35 @@
+// What trainers of Hugging Face models have in common: optimizers, adapters, FSDP and DeepSpeed.
+#pragma once
+
+#include <string>
+
+#include "interop/launch_in/tree_run.hpp"
+
+namespace headroom {
+
+// "adamw_torch_fused", "AdamW", "paged_adamw_8bit".
+void take_optimizer(const Written& setting, RunBuilder& builder);
+
+// Linears by the names that peft has.
+void take_lora_targets(const Written& setting, RunBuilder& builder);
+
+// Of keys without "fsdp_" in front, of version 1 or 2. Sets what is sharded, and the stack.
+void take_fsdp(TreeRun& fsdp, int version, RunScale& scale);
+
+// A configuration of DeepSpeed. Values that are "auto" are the trainer's own. Sets the stack.
+void take_deepspeed(TreeRun& run, RunScale& scale);
+// Settings of DeepSpeed that are read by name in no table: the others of its configuration.
+std::span<const LaunchKey> deepspeed_keys();
+
+// The stage without a configuration of DeepSpeed's own.
+void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builder);
+
+// State on the host. "cpu" or "nvme".
+void take_offload(bool parameters, const Written& device, RunBuilder& builder);
+
+// FSDP's sends both.
+void offload_all(const Written* from, RunBuilder& builder);
+
+void plain_data_parallel(RunBuilder& builder);
+
+}  // namespace headroom

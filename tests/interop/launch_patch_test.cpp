@@ -1,0 +1,83 @@
+// A launch file's own text, changed so that it starts another strategy.
+#include "headroom/interop/launch_patch.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "interop/unified_diff.hpp"
+#include "paths.hpp"
+
+namespace headroom {
+namespace {
+
+std::string example(const std::string& name) { return (tests::source_dir() / "examples" / name).string(); }
+
+// The diff of an example after edits, without its heading; empty if there is none.
+std::string patch(const std::string& name, const Edits& edits) {
+  const std::string file = example(name);
+  const LaunchedRun run = read_launched_run(file);
+  const auto text = patched_launch(file, run, {}, edits);
+  if (!text) return "";
+  const std::string diff = unified_diff(name, launch_text(file), *text);
+  return diff.substr(diff.find("@@"));
+}
+
+// Only the lines that change.
+std::string changed(const std::string& name, const Edits& edits) {
+  const std::string diff = patch(name, edits);
+  std::string lines;
+  for (std::size_t at = 0; at < diff.size(); at = diff.find('\n', at) + 1) {
+    if (diff[at] == '-' || diff[at] == '+') lines += diff.substr(at, diff.find('\n', at) + 1 - at);
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("a patch of a script changes the variable that a flag reads") {
+  CHECK(changed("train_dense.sh", {{"tensor_parallel", "4"}}) == "-TP=2\n+TP=4\n");
+  CHECK(changed("train_dense.sh", {{"pipeline_parallel", "1"}, {"micro_batch", "4"}}) ==
+        "-PP=2\n+PP=1\n-  --micro-batch-size 1\n+  --micro-batch-size 4\n");
+}
+
+TEST_CASE("a patch of a script adds a flag beside others, and takes one out") {
+  CHECK(changed("train_dense.sh", {{"context_parallel", "2"}}) == "+  --context-parallel-size 2\n");
+  CHECK(changed("train_dense.sh", {{"virtual_pipeline", "2"}}) ==
+        "+  --num-virtual-stages-per-pipeline-rank 2\n");
+  CHECK(changed("train_dense.sh", {{"recompute", "full"}}) ==
+        "+  --recompute-granularity full --recompute-method uniform --recompute-num-layers 1\n");
+  CHECK(changed("train_dense.sh", {{"data_sharding", "none"}}) == "-  --use-distributed-optimizer\n");
+}
+
+TEST_CASE("a patch of a configuration keeps its keys, signs and comments") {
+  CHECK(changed("torchtitan-llama3-70b.toml", {{"tensor_parallel", "4"}, {"data_parallel", "32"}}) ==
+        "-data_parallel_shard_degree = 16\n-tensor_parallel_degree = 8\n"
+        "+data_parallel_shard_degree = 32\n+tensor_parallel_degree = 4\n");
+  CHECK(changed("torchtitan-llama3-70b.toml", {{"recompute", "none"}}) ==
+        "-mode = \"full\"\n+mode = \"none\"\n");
+  CHECK(changed("axolotl-qlora.yaml", {{"recompute", "none"}}) ==
+        "-gradient_checkpointing: true\n+gradient_checkpointing: false\n");
+}
+
+TEST_CASE("a strategy that the file cannot say has no patch") {
+  CHECK(patch("axolotl-qlora.yaml", {{"pipeline_parallel", "2"}}).empty());
+  CHECK(patch("axolotl-qlora.yaml", {{"micro_batch", "4"}}).empty());  // it states accumulation
+  CHECK(patch("torchtitan-llama3-70b.toml", {{"pipeline_parallel", "2"}, {"data_parallel", "8"}}).empty());
+  CHECK(patch("train_dense.sh", {{"split_hidden", "yes"}}).empty());
+}
+
+TEST_CASE(
+    "a unified diff has three lines of context, joins hunks that touch, and says where a last line does not "
+    "end") {
+  CHECK(unified_diff("f", "a\n", "a\n").empty());
+  CHECK(unified_diff("f", "1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\nx\n6\n7\n8\n") ==
+        "--- f\n+++ f\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n");
+  CHECK(unified_diff("f", "", "a") == "--- f\n+++ f\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n");
+  const std::string far = unified_diff("f", "a\n1\n2\n3\n4\n5\n6\n7\nb\n", "x\n1\n2\n3\n4\n5\n6\n7\ny\n");
+  CHECK(far == "--- f\n+++ f\n@@ -1,4 +1,4 @@\n-a\n+x\n 1\n 2\n 3\n@@ -6,4 +6,4 @@\n 5\n 6\n 7\n-b\n+y\n");
+  const std::string near = unified_diff("f", "a\n1\n2\n3\n4\n5\n6\nb\n", "x\n1\n2\n3\n4\n5\n6\ny\n");
+  CHECK(near == "--- f\n+++ f\n@@ -1,8 +1,8 @@\n-a\n+x\n 1\n 2\n 3\n 4\n 5\n 6\n-b\n+y\n");
+}
+
+}  // namespace headroom

@@ -1,0 +1,314 @@
+// Configurations of training frameworks: what is read of each, at which line, and how bad ones are refused.
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "headroom/core/error.hpp"
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/readers.hpp"
+#include "interop/launch_in/tree.hpp"
+
+namespace headroom::tests {
+namespace {
+
+LaunchedRun tree_run_of(const std::string& text, const std::string& file = "run.yaml") {
+  return read_tree_file(text, file, {});
+}
+
+std::string value_in(const LaunchedRun& run, std::string_view field) {
+  for (const LaunchSetting& setting : run.strategy) {
+    if (setting.field == field) return setting.value;
+  }
+  return "";
+}
+
+std::int64_t line_in(const LaunchedRun& run, std::string_view field) {
+  for (const LaunchSetting& setting : run.strategy) {
+    if (setting.field == field) return setting.at.line;
+  }
+  return -1;
+}
+
+bool remarks_hold(const LaunchedRun& run, LaunchRemarkKind kind, std::string_view part) {
+  return std::any_of(run.remarks.begin(), run.remarks.end(), [&](const LaunchRemark& remark) {
+    return remark.kind == kind && remark.text.find(part) != std::string::npos;
+  });
+}
+
+// The first problem of a text that is refused: "run.yaml:3: ...".
+std::string refusal_of(const std::string& text, const std::string& file = "run.yaml") {
+  try {
+    read_tree_file(text, file, {});
+  } catch (const InputError& error) {
+    return error.problems().front().where + ": " + error.problems().front().rule;
+  }
+  return "";
+}
+
+const char* const titan_text = R"([model]
+name = "llama3"
+flavor = "70B"
+[training]
+local_batch_size = 2
+seq_len = 4096
+[parallelism]
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = 4
+tensor_parallel_degree = 8
+pipeline_parallel_degree = 1
+[activation_checkpoint]
+mode = "full"
+[compile]
+enable = true
+)";
+
+}  // namespace
+
+TEST_CASE("torchtitan's TOML: sizes, shards, batch and their lines") {
+  const LaunchedRun run = tree_run_of(titan_text, "run.toml");
+  CHECK(run.framework == "torchtitan");
+  CHECK(run.software == "torchtitan-2025");
+  REQUIRE(run.model);
+  CHECK(run.model->name == "llama-3-70b");
+  CHECK(value_in(run, "tensor_parallel") == "8");
+  CHECK(line_in(run, "tensor_parallel") == 10);
+  CHECK(value_in(run, "data_parallel") == "8");
+  CHECK(value_in(run, "shard_size") == "4");
+  CHECK(value_in(run, "micro_batch") == "2");
+  CHECK(value_in(run, "global_batch") == "16");
+  CHECK(value_in(run, "sequence_parallel") == "yes");
+  CHECK(value_in(run, "recompute") == "full");
+  CHECK(run.devices == 64);
+}
+
+TEST_CASE("torchtitan's TOML: a pipeline cuts the local batch into microbatches") {
+  const LaunchedRun run = tree_run_of(
+      "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nlocal_batch_size = 8\nseq_len = 2048\n"
+      "[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = 'Interleaved1F1B'\n",
+      "run.toml");
+  CHECK(value_in(run, "micro_batch") == "1");
+  CHECK(run.accumulation == 8);
+  CHECK(value_in(run, "schedule") == "interleaved");
+  CHECK(value_in(run, "no_reshard_after_forward") == "yes");
+}
+
+TEST_CASE("DeepSpeed's JSON: stages, offloading, batches") {
+  const LaunchedRun run = tree_run_of(
+      "{\n \"train_micro_batch_size_per_gpu\": 2,\n \"gradient_accumulation_steps\": 8,\n"
+      " \"zero_optimization\": {\n  \"stage\": 3,\n  \"offload_optimizer\": {\"device\": \"cpu\"},\n"
+      "  \"reduce_bucket_size\": 5e8\n }\n}",
+      "ds.json");
+  CHECK(run.software == "deepspeed-2025");
+  CHECK(value_in(run, "data_sharding") == "zero3");
+  CHECK(line_in(run, "data_sharding") == 5);
+  CHECK(value_in(run, "optimizer_offload_fraction") == "1");
+  CHECK(run.accumulation == 8);
+  CHECK_FALSE(run.model);
+  CHECK(std::any_of(run.stack.begin(), run.stack.end(), [](const LaunchSetting& setting) {
+    return setting.field == "bucket_parameters" && setting.value == "500000000" && setting.at.line == 7;
+  }));
+  CHECK(remarks_hold(run, LaunchRemarkKind::implied, "overlap_comm is on"));
+}
+
+TEST_CASE("accelerate's YAML: shards, replicas and GPUs") {
+  const LaunchedRun run = tree_run_of(
+      "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n"
+      "  fsdp_reshard_after_forward: false\nmixed_precision: bf16\nnum_machines: 2\nnum_processes: 16\n"
+      "parallelism_config:\n  parallelism_config_tp_size: 2\n  parallelism_config_dp_shard_size: 4\n"
+      "  parallelism_config_dp_replicate_size: 2\n");
+  CHECK(run.devices == 16);
+  CHECK(run.devices_per_node == 8);
+  CHECK(value_in(run, "data_parallel") == "8");
+  CHECK(value_in(run, "shard_size") == "4");
+  CHECK(value_in(run, "no_reshard_after_forward") == "yes");
+}
+
+TEST_CASE("The Trainer's YAML: adapters, dtypes and what follows") {
+  const LaunchedRun run = tree_run_of(
+      "model_name_or_path: meta-llama/Llama-3.1-8B-Instruct\nper_device_train_batch_size: 4\n"
+      "gradient_accumulation_steps: 2\nmax_length: 2048\nuse_peft: true\nlora_r: 8\nload_in_4bit: true\n"
+      "lora_target_modules: [q_proj, v_proj, lm_head]\ngradient_checkpointing: true\n");
+  CHECK(run.model->name == "llama-3-8b");
+  CHECK(value_in(run, "lora_targets") == "q_proj,v_proj");
+  CHECK(value_in(run, "base_dtype") == "nf4");
+  CHECK(value_in(run, "recompute") == "full");
+  CHECK(remarks_hold(run, LaunchRemarkKind::unmodelled, "lm_head"));
+}
+
+TEST_CASE("The Trainer behind accelerate: its shards and GPUs") {
+  const auto flag = [](std::string name, std::string value) {
+    return Written{name, {value}, "--" + name + " " + value, {"run.sh", 9}, ""};
+  };
+  TrainerLaunch launch;
+  launch.written = {flag("model_name_or_path", "Qwen/Qwen3-8B"), flag("per_device_train_batch_size", "2"),
+                    flag("max_seq_length", "1024")};
+  launch.accelerate_file = "fsdp.yaml";
+  launch.accelerate_text =
+      "distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\nnum_processes: 8\n";
+  const LaunchedRun run = read_trainer_words(launch, "run.sh", {});
+  CHECK(value_in(run, "data_sharding") == "zero3");
+  CHECK(value_in(run, "global_batch") == "16");
+  CHECK(run.devices == 8);
+}
+
+TEST_CASE("LLaMA-Factory and axolotl: defaults are replayed") {
+  const LaunchedRun factory = tree_run_of(
+      "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: full\ntemplate: qwen3\n"
+      "per_device_train_batch_size: 1\nbf16: true\n");
+  CHECK(factory.framework == "LLaMA-Factory");
+  CHECK(value_in(factory, "recompute") == "full");
+  CHECK(value_in(factory, "sequence") == "2048");
+  const LaunchedRun axolotl = tree_run_of(
+      "base_model: unsloth/Meta-Llama-3.1-8B\nadapter: qlora\nlora_r: 16\nsequence_len: 4096\n"
+      "micro_batch_size: 2\ngradient_accumulation_steps: 4\ndp_shard_size: 8\ngradient_checkpointing: "
+      "true\n");
+  CHECK(axolotl.model->name == "llama-3-8b");
+  CHECK(value_in(axolotl, "base_dtype") == "nf4");
+  CHECK(value_in(axolotl, "global_batch") == "64");
+}
+
+TEST_CASE("nanotron, GPT-NeoX and llm-foundry: models are built from their sizes") {
+  const LaunchedRun nanotron = tree_run_of(
+      "model:\n  dtype: bfloat16\n  model_config:\n    hidden_size: 1024\n    intermediate_size: 4096\n"
+      "    num_hidden_layers: 14\n    num_attention_heads: 8\n    num_key_value_heads: 4\n    vocab_size: "
+      "49152\n"
+      "optimizer:\n  zero_stage: 1\n  accumulate_grad_in_fp32: true\n"
+      "parallelism:\n  dp: 4\n  tp: 2\n  pp: 2\n  tp_mode: REDUCE_SCATTER\n"
+      "tokens:\n  micro_batch_size: 8\n  batch_accumulation_per_replica: 4\n  sequence_length: 1024\n");
+  CHECK(nanotron.devices == 16);
+  CHECK(nanotron.model->layers == 14);
+  CHECK(value_in(nanotron, "global_batch") == "128");
+  CHECK(value_in(nanotron, "schedule") == "gpipe");
+  const LaunchedRun neox = tree_run_of(
+      "{\n \"pipe-parallel-size\": 4,\n \"model-parallel-size\": 2,\n \"num-layers\": 44,\n \"hidden-size\": "
+      "6144,\n"
+      " \"num-attention-heads\": 64,\n \"seq-length\": 2048,\n \"zero_optimization\": {\"stage\": 1},\n"
+      " \"train_micro_batch_size_per_gpu\": 4,\n \"gradient_accumulation_steps\": 32,\n}\n");
+  CHECK(neox.framework == "GPT-NeoX");
+  CHECK(neox.model->hidden == 6144);
+  CHECK(value_in(neox, "pipeline_parallel") == "4");
+  const LaunchedRun foundry = tree_run_of(
+      "max_seq_len: 2048\nmodel:\n  name: mpt_causal_lm\n  d_model: 2048\n  n_heads: 16\n  n_layers: 24\n"
+      "  expansion_ratio: 4\n  max_seq_len: ${max_seq_len}\n  vocab_size: 50368\nglobal_train_batch_size: "
+      "512\n"
+      "device_train_microbatch_size: 4\nfsdp_config:\n  sharding_strategy: SHARD_GRAD_OP\n");
+  CHECK(foundry.model->max_positions == 2048);
+  CHECK(value_in(foundry, "no_reshard_after_forward") == "yes");
+}
+
+TEST_CASE("Configurations: what is unknown is told apart") {
+  const std::string base = "base_model: Qwen/Qwen3-8B\nsequence_len: 512\nmicro_batch_size: 1\n";
+  CHECK(remarks_hold(tree_run_of(base + "wandb_project: x\n"), LaunchRemarkKind::idle, "wandb_project"));
+  CHECK(remarks_hold(tree_run_of(base + "sparse_gradient_codec: x\n"), LaunchRemarkKind::unmodelled,
+                     "not known"));
+  CHECK(refusal_of(base + "sample_packin: true\n").empty());
+  const LaunchedRun twice = tree_run_of(base + "micro_batch_size: 4\n");
+  CHECK(value_in(twice, "micro_batch") == "4");
+  CHECK(remarks_hold(twice, LaunchRemarkKind::implied, "takes the place of the same key in line 3"));
+  CHECK(remarks_hold(tree_run_of("base_model: me/mine-7B\nmicro_batch_size: 1\n"),
+                     LaunchRemarkKind::unresolved, "give --model"));
+  CHECK(refusal_of("base_model: Qwen/Qwen3-8B\nmicro_batch_size: two\n")
+            .starts_with("run.yaml:2: micro_batch_size"));
+  CHECK(refusal_of("a: 1\n").find("torchtitan") != std::string::npos);
+}
+
+TEST_CASE("Trees: hostile texts are refused at their line") {
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
+    for (int j = 0; j < 9; ++j) laughs += ", " + before;
+    laughs += "]\n";
+  }
+  CHECK(refusal_of(laughs).find("aliases written out") != std::string::npos);
+  CHECK(refusal_of("a: &a [*a]\n").starts_with("run.yaml:1"));
+  CHECK(refusal_of(std::string(100'000, '[')).starts_with("run.yaml"));
+  CHECK(refusal_of(std::string(100'000, '['), "run.json").find("nested deeper") != std::string::npos);
+  CHECK(refusal_of("a = " + std::string(100'000, '['), "run.toml").starts_with("run.toml:1"));
+  CHECK(refusal_of(std::string(10 << 20, 'a')).find("larger than") != std::string::npos);
+  CHECK(refusal_of("a: \xFF\n").starts_with("run.yaml:1: is not UTF-8"));
+  CHECK(refusal_of("a: 1\n---\nb: 2\n").find("second document") != std::string::npos);
+  CHECK(refusal_of("a:\n\t- 1\n").starts_with("run.yaml:"));
+  CHECK(refusal_of("{\n \"a\": 1,\n \"a\": 2\n}", "run.json").starts_with("run.json:3: a is given twice"));
+  CHECK(refusal_of("{\"a\": ", "run.json").starts_with("run.json:1"));
+  CHECK(refusal_of("a = 1\na = 2\n", "run.toml").starts_with("run.toml:2"));
+  CHECK(refusal_of("").starts_with("run.yaml"));
+  CHECK(refusal_of("a = 1\n.b = 2\n[}]\n", "run.toml").starts_with("run.toml:2"));
+}
+
+TEST_CASE("Trees: marks, ends of lines and dates") {
+  const TreeNode marked = parse_yaml(
+      "\xEF\xBB\xBF"
+      "a: 1\r\nb:\r\n  c: [1, 2]\r\n",
+      "run.yaml");
+  CHECK(at_path(marked, "b.c")->line == 3);
+  CHECK(parse_toml("a = 1979-05-27\n", "run.toml").members.front().text == "1979-05-27");
+  TreeNode tree = parse_yaml(
+      "base: &base {x: 1, y: 2}\nnext:\n  <<: *base\n  y: 3\n  z: ${base.x}${oc.env:HOME,0}\n", "run.yaml");
+  interpolate(tree, {{"HOME", "7"}});
+  CHECK(at_path(tree, "next.x")->text == "1");
+  CHECK(at_path(tree, "next.y")->text == "3");
+  CHECK(at_path(tree, "next.z")->text == "17");
+}
+
+TEST_CASE("Python: a recipe's calls, defaults, branches and references are followed") {
+  const char* const text = R"(
+from nowhere import base_config, Strategy
+
+def helper(cfg):
+    cfg.train.micro_batch_size = 2
+
+def trainer(tp: int = 2, nodes: int = 4, fast: bool = False):
+    strategy = Strategy(tensor_model_parallel_size=tp, pipeline_model_parallel_size=2 * tp)
+    if fast:
+        strategy.tensor_model_parallel_size = 64
+    elif nodes > 2:
+        strategy.context_parallel_size = 2
+    return strategy
+
+def llama3_70b_pretrain_64gpu_h100_bf16_config():
+    cfg = base_config()
+    cfg.model = trainer(nodes=8)
+    cfg.train.global_batch_size = 1024
+    helper(cfg)
+    cfg.mixed_precision = "bf16_mixed"
+    return cfg
+)";
+  const LaunchedRun run =
+      read_python_config(text, "recipe.py", "llama3_70b_pretrain_64gpu_h100_bf16_config", {});
+  CHECK(run.framework == "Megatron-Bridge");
+  CHECK(run.devices == 64);
+  CHECK(value_in(run, "tensor_parallel") == "2");
+  CHECK(value_in(run, "pipeline_parallel") == "4");
+  CHECK(value_in(run, "context_parallel") == "2");
+  CHECK(value_in(run, "micro_batch") == "2");
+  CHECK(line_in(run, "micro_batch") == 5);
+  CHECK(value_in(run, "global_batch") == "1024");
+  CHECK(remarks_hold(run, LaunchRemarkKind::unresolved, "starts from base_config"));
+}
+
+TEST_CASE("Python: hostile texts end in an error or a value") {
+  const auto refused = [](const std::string& text) {
+    try {
+      read_python_config(text, "a.py", "f", {});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused("def f():\n    return f()\n").find("too deeply") != std::string::npos);
+  CHECK(refused("def f(:\n").find("open bracket") != std::string::npos);
+  CHECK(refused("x = '''abc\n").find("a.py:1") != std::string::npos);
+  CHECK(refused("def f():\n  return " + std::string(50'000, '(') + std::string(50'000, ')') + "\n")
+            .find("nested") != std::string::npos);
+  CHECK(refused("def f():\n  return " + std::string(50'000, '-') + "1\n").find("nested") !=
+        std::string::npos);
+  std::string chain = "def f():\n  a = c()\n  h = a\n";
+  for (int i = 0; i < 20'000; ++i) chain += "  h.x = d()\n  h = h.x\n";
+  CHECK_FALSE(refused(chain + "  return a\n").empty());
+  CHECK(refused("def f():\n  a = c()\n  a.a = a\n  return a\n").empty());
+  CHECK(refused("def g(): return 1\n").find("has no function 'f'") != std::string::npos);
+}
+
+}  // namespace headroom::tests
