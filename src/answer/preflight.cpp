@@ -1,0 +1,118 @@
+#include "headroom/answer/preflight.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "headroom/interop/launch_patch.hpp"
+#include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/search/neighbours.hpp"
+#include "headroom/search/space.hpp"
+#include "interop/unified_diff.hpp"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t most_changes = 3;
+
+// What the file says of a field, or null.
+const LaunchSetting* setting_of(const LaunchedRun& run, std::string_view field) {
+  const auto found = std::find_if(run.strategy.begin(), run.strategy.end(),
+                                  [&](const LaunchSetting& it) { return it.field == field; });
+  return found == run.strategy.end() ? nullptr : &*found;
+}
+
+PreflightFinding finding(const PreflightQuestion& question, Problem problem, std::string source) {
+  PreflightFinding result{.problem = std::move(problem),
+                          .written = {},
+                          .at = {.file = question.file},
+                          .source = std::move(source)};
+  if (const LaunchSetting* const setting = setting_of(question.run, result.problem.where)) {
+    result.written = setting->written;
+    result.at = setting->at;
+  }
+  return result;
+}
+
+std::vector<PreflightFinding> findings_of(const PreflightQuestion& question) {
+  std::vector<PreflightFinding> findings;
+  for (const Problem& problem : question.problems) findings.push_back(finding(question, problem, {}));
+  const Request& request = question.request;
+  for (const auto& [rule, problem] : broken_rules(asked(request, request.strategy), RuleSet{})) {
+    PreflightFinding& found = findings.emplace_back(finding(question, problem, std::string(rule->source)));
+    found.modelled = !rule->source.starts_with("The stack's file");
+  }
+  return findings;
+}
+
+// Legal strategies near the request's that fit, as changes of it.
+std::vector<Alternative> legal_neighbours(const Request& request, std::int64_t devices) {
+  Space space{.devices = devices,
+              .layouts = layouts_of(request.software),
+              .schedules = searched_schedules(request.software)};
+  std::vector<Alternative> alternatives;
+  Request neighbour = request;
+  for (const Strategy& strategy : nearest_that_fit(request, space, request.strategy, most_changes)) {
+    neighbour.strategy = strategy;
+    const Evaluation evaluation = settled(evaluate(neighbour));
+    if (account(evaluation).verdict == Verdict::does_not_fit) continue;
+    Edits edits;
+    for (const StrategyField& field : strategy_fields) {
+      const std::string value = value_of(field, strategy, request.workload);
+      if (value != value_of(field, request.strategy, request.workload))
+        edits.push_back({std::string(field.name), value});
+    }
+    alternatives.push_back({.changes = {std::move(edits)}, .plan = account(evaluation)});
+  }
+  return alternatives;
+}
+
+// The file says for how many GPUs it is: none of its changes is for another number.
+std::optional<PreflightPatch> patch_of(const PreflightQuestion& question,
+                                       const std::vector<Alternative>& changes) {
+  const std::optional<std::int64_t> written = question.run.devices;
+  if (written && *written != devices(question.request.strategy)) return std::nullopt;
+  std::vector<Edits> all;
+  for (const Alternative& change : changes) {
+    Edits& edits = all.emplace_back();
+    for (const Edits& some : change.changes) edits.insert(edits.end(), some.begin(), some.end());
+  }
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t one, std::size_t other) { return all[one].size() < all[other].size(); });
+  for (const std::size_t i : order) {
+    if (const auto text = patched_launch(question.file, question.run, *question.patched, all[i]))
+      return PreflightPatch{.change = i,
+                            .diff = unified_diff(question.file, launch_text(question.file), *text)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+PreflightOutcome outcome_of(const PreflightReply& reply) {
+  if (!reply.findings.empty()) return PreflightOutcome::refused;
+  return fits(*reply.estimate) ? PreflightOutcome::starts : PreflightOutcome::does_not_fit;
+}
+
+PreflightReply answer(const PreflightQuestion& question) {
+  PreflightReply reply{.file = question.file, .run = question.run, .findings = findings_of(question)};
+  const Request& request = question.request;
+  const std::int64_t replica =
+      devices(request.strategy) / std::max<std::int64_t>(request.strategy.data_parallel, 1);
+  const std::int64_t job = question.run.devices.value_or(devices(request.strategy));
+  const bool divides = job % replica == 0;
+  const bool legal = holds(asked(request, request.strategy), RuleSet{});
+  if (legal) {
+    reply.estimate = answer(EstimateQuestion{.request = request, .training = question.training});
+    reply.changes = std::exchange(reply.estimate->alternatives, {});
+    if (!divides) reply.estimated_devices = devices(request.strategy);
+  }
+  if (!legal || !divides) reply.changes = legal_neighbours(request, job);
+  if (question.patched) reply.patch = patch_of(question, reply.changes);
+  return reply;
+}
+
+}  // namespace headroom
