@@ -1,38 +1,157 @@
 #include "headroom/io/check.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/notes.hpp"
+#include "cli/output.hpp"
+#include "cli/system_flags.hpp"
+#include "headroom/core/names.hpp"
+#include "headroom/report/preflight.hpp"
 #include "io/text.hpp"
 
-namespace headroom::cli {
+namespace headroom {
+namespace cli {
+enum class CheckFormat : std::uint8_t { table, json, github };
+}
+
+template <>
+inline constexpr std::array<Spelling<cli::CheckFormat>, 3> spellings<cli::CheckFormat>{{
+    {cli::CheckFormat::table, "table"},
+    {cli::CheckFormat::json, "json"},
+    {cli::CheckFormat::github, "github"},
+}};
+
+namespace cli {
 namespace {
 
-void check(const std::vector<std::string>& files) {
+struct CheckFlags {
+  std::vector<std::string> files;
+  RequestFlags launch;  // of a launch file, as are the flags below
+  SystemFlags system;
+  CapacityFlags capacity;
+  bool patch = false;
+  std::string format = "table";
+};
+
+// Problems whose places in the file are told. The number of GPUs is left to the preflight, if it is all.
+std::vector<Problem> placed(const RequestFlags& flags, std::vector<Problem> problems) {
+  for (Problem& problem : problems) {
+    problem = as_typed(problem);
+    if (const auto place = flags.places.find(problem.where); place != flags.places.end())
+      problem.where = place->second;
+  }
+  return problems;
+}
+
+ExitCode exit_code_of(PreflightOutcome outcome) {
+  switch (outcome) {
+    case PreflightOutcome::starts: return ExitCode::done;
+    case PreflightOutcome::refused: return ExitCode::bad_input;
+    case PreflightOutcome::does_not_fit: return ExitCode::infeasible;
+  }
+  EXPECTS(!"unknown outcome");
+  return ExitCode::internal;
+}
+
+ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat format) {
+  RequestFlags& asked = flags.launch;
+  asked.model = file;
+  take_launch_file(asked, flags.system);
   std::vector<Problem> problems;
-  for (const std::string& file : files) {
+  Request request = read_request(asked, problems);
+  const bool divides = problems.empty();
+  const auto only_devices = [](const Problem& problem) { return problem.where == "--devices"; };
+  if (!std::all_of(problems.begin(), problems.end(), only_devices))
+    throw InputError(placed(asked, std::move(problems)));
+  std::vector<Problem> others;
+  read_system_flags(flags.system, request, others);
+  use_stack_defaults(asked, request);
+  const Training training = read_training(flags.capacity, others);
+  if (!others.empty()) throw InputError(placed(asked, std::move(others)));
+
+  const LaunchOptions options = launch_options(asked, asked.overrides);
+  const PreflightReply reply = answer(
+      PreflightQuestion{.file = file,
+                        .run = read_launched_run(file, options),
+                        .request = std::move(request),
+                        .problems = divides ? std::vector<Problem>() : placed(asked, std::move(problems)),
+                        .training = training,
+                        .patched = flags.patch ? std::optional(options) : std::nullopt});
+  if (flags.patch) tell_once({file + ": " + patch_note(reply)});
+  switch (format) {
+    case CheckFormat::table:
+      fmt::print("{}", flags.patch ? (reply.patch ? reply.patch->diff : "") : preflight_text(reply, Style()));
+      break;
+    case CheckFormat::json: fmt::print("{}", preflight_json(reply)); break;
+    case CheckFormat::github: fmt::print("{}", preflight_annotations(reply)); break;
+  }
+  return exit_code_of(outcome_of(reply));
+}
+
+ExitCode check(const CheckFlags& flags, CheckFormat format) {
+  std::vector<Problem> problems;
+  ExitCode worst = ExitCode::done;
+  for (const std::string& file : flags.files) {
     collect(problems, [&] {
+      if (is_launched_run(file)) {
+        worst = std::max(worst, check_launch(file, flags, format));
+        return;
+      }
       const std::string_view kind = check_file(file);
       fmt::print("{}: a valid {} file\n", printable(file, std::string::npos), kind);
       if (kind == "system") note_reading(kind, file);
     });
   }
   if (!problems.empty()) throw InputError(problems);
+  return worst;
 }
 
 }  // namespace
 
 void add_check(Command program, ExitCode& exit_code) {
-  Command command = program.add_command("check", "Checks files of any kind: models, systems, runs, ...");
-  const auto files = std::make_shared<std::vector<std::string>>();
-  command.option("files", *files, "FILE", "Files of any kind that Headroom reads").required();
-  command.footer("Example:\n  headroom check my-model.json my-cluster.json");
-  command.on_run([files, &exit_code] {
-    check(*files);
-    exit_code = ExitCode::done;
+  Command command = program.add_command(
+      "check", "Checks a launch script or configuration before its job starts, or files of Headroom");
+  const auto flags = std::make_shared<CheckFlags>();
+  command.option("files", flags->files, "FILE", "Launch files, or files of any kind that Headroom reads")
+      .required();
+  add_launch_flags(command, flags->launch);
+  command.option("--set", flags->launch.overrides, "KEY=VALUE",
+                 "Override a field of the model: vocabulary=128256");
+  command.option("--devices", flags->launch.devices, "N",
+                 "Number of GPUs of the job (default: as the file says)");
+  add_system_flags(command, flags->system);
+  add_capacity_flags(command, flags->capacity);
+  command.option(
+      "--format", flags->format, "FORMAT",
+      "table; json: also all that was read, with lines; github: annotations of the file in GitHub Actions");
+  command.flag(
+      "--patch", flags->patch,
+      "Print the smallest of the changes that the file's own text can be given as a unified diff, and "
+      "nothing else: headroom check train.sh --system dgx-h100-80g --patch | patch -p0");
+  command.footer(
+      "Examples:\n"
+      "  headroom check train.sh --system dgx-h100-80g\n"
+      "  headroom check train.sh --system dgx-h100-80g --devices 64 --format github\n"
+      "  headroom check my-model.json my-cluster.json\n"
+      "\nExit code of a launch file: 0 it starts and fits, 2 it cannot be read or is refused, 3 it does not "
+      "fit.");
+  command.on_run([flags, &exit_code] {
+    std::vector<Problem> problems;
+    CheckFormat format{};
+    read_choice("--format", flags->format, format, problems);
+    if (!problems.empty()) throw InputError(std::move(problems));
+    exit_code = check(*flags, format);
   });
 }
 
-}  // namespace headroom::cli
+}  // namespace cli
+}  // namespace headroom

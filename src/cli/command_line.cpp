@@ -248,6 +248,11 @@ void CommandLine::run(int argc, const char* const* argv) {
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
+  // Words after -- are arguments of a launch script.
+  if (const auto dashes = std::find(arguments.begin(), arguments.end(), "--"); dashes != arguments.end()) {
+    std::for_each(dashes + 1, arguments.end(), [](std::string& word) { word = "--script-argument=" + word; });
+    arguments.erase(dashes);
+  }
   OwnNames own = own_names(*app_, arguments);
   typed_ = own.typed;
   check_flags(*app_, own);

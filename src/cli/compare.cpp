@@ -2,6 +2,7 @@
 
 #include "cli/changed_flags.hpp"
 #include "cli/command.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/output.hpp"
 
 namespace headroom::cli {
@@ -51,7 +52,10 @@ void add_compare(Command program, ExitCode& exit_code) {
       "  headroom compare gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --recompute full --to '--sp --recompute "
       "selective'\n"
       "\nExit code: 0 the other strategy fits, 2 bad input, 3 it does not fit.");
-  command.on_run([flags, &exit_code] { exit_code = compare(*flags); });
+  command.on_run([flags, &exit_code] {
+    take_launch_file(flags->first.request, flags->first.system);
+    with_places(flags->first.request, [&] { exit_code = compare(*flags); });
+  });
 }
 
 }  // namespace headroom::cli

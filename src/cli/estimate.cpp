@@ -4,6 +4,7 @@
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
 #include "cli/follow_up.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
@@ -67,7 +68,10 @@ void add_estimate(Command program, ExitCode& exit_code) {
       "  headroom estimate llama-3-70b -t 8 -p 4 --devices 256 --global-batch 1024 --sp --tokens 15T\n"
       "  headroom estimate my-model.json --set layers=64 --sequence 8192 -t 8 --format json\n"
       "\nExit code: 0 it fits, 2 bad input, 3 it does not fit.");
-  command.on_run([flags, &exit_code] { exit_code = estimate(*flags); });
+  command.on_run([flags, &exit_code] {
+    take_launch_file(flags->request, flags->system);
+    with_places(flags->request, [&] { exit_code = estimate(*flags); });
+  });
 }
 
 }  // namespace headroom::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "cli/find_flags.hpp"
 #include "cli/follow_up.hpp"
 #include "cli/inquiry.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_lists.hpp"
 #include "cli/progress.hpp"
@@ -27,6 +29,7 @@ namespace headroom::cli {
 namespace {
 
 struct PlanFlags {
+  std::optional<RequestFlags> own;   // the strategy of a launch file
   RequestFlags request;              // the part that no search sets: model, sequence, batch, what is kept
   SystemFlags system;                // of which the first, of several systems
   std::vector<std::string> systems;  // all that are compared
@@ -165,6 +168,46 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// The strategy of a launch file, to compare with the best plan.
+struct OwnStrategy {
+  RequestFlags flags;
+  SystemFlags system;
+};
+
+// "yours takes 14.2 s, 11% longer".
+void tell_own(const OwnStrategy& own, const PlanReply& reply) {
+  if (reply.result.plans.empty()) return;
+  const std::string file = printable(own.flags.model, std::string::npos);
+  try {
+    std::vector<Problem> problems;
+    Request request = read_request(own.flags, problems);
+    read_system_flags(own.system, request, problems);
+    use_stack_defaults(own.flags, request);
+    if (!problems.empty()) throw InputError(std::move(problems));
+    const EstimateReply estimate =
+        answer(EstimateQuestion{.request = std::move(request), .with_alternatives = false});
+    const Plan* const plan = std::get_if<Plan>(&estimate.evaluation);
+    const Strategy& strategy = account(estimate.evaluation).request.strategy;
+    const std::string layout = fmt::format("TP {} x PP {} x DP {}", strategy.tensor_parallel,
+                                           strategy.pipeline_parallel, strategy.data_parallel);
+    if (!fits(estimate) || plan == nullptr || !plan->timing) {
+      fmt::print(stderr, "headroom: {}: yours does not fit: {}\n", file, layout);
+      return;
+    }
+    const Seconds mine = plan->timing->iteration.total;
+    const double longer = mine / reply.result.plans.front().iteration - 1;
+    fmt::print(stderr, "headroom: {}: yours takes {:.4g} s, {:.0f}% {}: {}\n", file, mine.count(),
+               100 * std::abs(longer), longer < 0 ? "shorter" : "longer", layout);
+  } catch (const InputError& error) {
+    for (const Problem& problem : error.problems()) {
+      const Problem typed = as_typed(problem);
+      const auto place = own.flags.places.find(typed.where);
+      fmt::print(stderr, "headroom: {}: yours is not legal: {}: {}\n", file,
+                 place == own.flags.places.end() ? typed.where : place->second, typed.rule);
+    }
+  }
+}
+
 ExitCode print(const PlanReply& reply, const PlanWords& words, const OutputFlags& output) {
   const Style style = style_of(output);
   write(output, render(reply, words, style));
@@ -246,7 +289,9 @@ ExitCode plan(const Command& command, PlanFlags& flags) {
   if (const std::optional<Stop> stop = stopping->end()) asked.words.stop = *stop;
   progress.reset();
   if (flags.timing) asked.words.timing = timing_of(times, reply, asked.words, style);
-  return print(reply, asked.words, flags.output);
+  const ExitCode code = print(reply, asked.words, flags.output);
+  if (flags.own) tell_own({*flags.own, flags.system}, reply);
+  return code;
 }
 
 void add_flags(Command command, PlanFlags& flags) {
@@ -322,7 +367,10 @@ void add_plan(Command program, ExitCode& exit_code) {
       "--price h100=2.50,b200=4.10\n"
       "\nCtrl-C once ends the search with the best found so far, twice the program.\n"
       "\nExit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
-  command.on_run([flags, command, &exit_code] { exit_code = plan(command, *flags); });
+  command.on_run([flags, command, &exit_code] {
+    flags->own = take_launch_file(flags->request, flags->system, flags->space);
+    with_places(flags->request, [&] { exit_code = plan(command, *flags); });
+  });
 }
 
 }  // namespace headroom::cli

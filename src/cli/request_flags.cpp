@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "cli/flags.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/notes.hpp"
+#include "headroom/core/expects.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
 #include "headroom/parallel/stage_layout.hpp"
@@ -51,6 +53,14 @@ std::size_t index_of(std::string_view name) {
 
 // Tells what is assumed of it, but for what the flags say.
 Transformer told_model(const RequestFlags& flags, const std::vector<std::string>& overrides) {
+  if (flags.launched) {
+    LaunchedRun run = read_launched_run(flags.model, launch_options(flags, overrides));
+    for (const HubAssumption& assumption : run.assumed) {
+      if (assumption.field != "sequence" || !flags.text("sequence")) tell(assumption);
+    }
+    EXPECTS(run.model.has_value());
+    return with_assumptions({std::move(*run.model), std::move(run.assumed)});
+  }
   const ImportedModel imported = import_model(flags.model, overrides);
   tell_once(remarks_on_model(flags.model));
   for (const HubAssumption& assumption : imported.assumed) {
@@ -153,10 +163,27 @@ std::string sizes_of_replica(const Strategy& strategy) {
 FlagText& RequestFlags::text(std::string_view field) { return fields[index_of(field)].text; }
 const FlagText& RequestFlags::text(std::string_view field) const { return fields[index_of(field)].text; }
 
+void add_launch_flags(Command command, RequestFlags& flags) {
+  const char* const launch_title = "Launch file";
+  command.option("--model", flags.named_model, "MODEL", "The model of a launch file that names none")
+      .group(launch_title);
+  command.option("--run", flags.run, "N", "The run to take of a script that starts several (1)")
+      .group(launch_title);
+  command.option("--env", flags.environment, "NAME=VALUE", "A variable that a script is started with")
+      .group(launch_title);
+  command
+      .option("--script-argument", flags.script_arguments, "WORD",
+              "An argument of a script, $1, $2, ...; the words after -- are some, too")
+      .group(launch_title);
+}
+
 void add_model_flags(Command command, RequestFlags& flags) {
   const char* const title = title_of(FieldGroup::model);
-  command.option("model", flags.model, "MODEL", "A model's name (see: headroom list models) or a model file")
+  command
+      .option("model", flags.model, "MODEL",
+              "A model's name (see: headroom list models), a model file or a launch script")
       .required();
+  add_launch_flags(command, flags);
   command
       .option("--set", flags.overrides, "KEY=VALUE",
               "Override a field of the model: hidden=8192, kernels.softmax_dtype=fp32")

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,13 @@ struct RequestFlags {
   FlagText detail;
   FlagText devices;
   std::array<FieldFlag, strategy_fields.size()> fields;
+  // Of a launch file in place of the model.
+  FlagText named_model;
+  FlagText run;
+  std::vector<std::string> environment;
+  std::vector<std::string> script_arguments;
+  bool launched = false;
+  std::map<std::string, std::string> places;  // "--micro-batch" -> "run.sh:14: --micro-batch-size"
 
   // The text of a field's flag. Expects the name of a field.
   [[nodiscard]] FlagText& text(std::string_view field);
@@ -35,6 +43,8 @@ struct RequestFlags {
 void add_request_flags(Command command, RequestFlags& flags);
 // The parts of them that a search leaves as they are: the model; all but recomputation, where that is searched; and
 // what else is saved.
+// Those of a launch file in place of the model.
+void add_launch_flags(Command command, RequestFlags& flags);
 void add_model_flags(Command command, RequestFlags& flags);
 void add_layout_flags(Command command, RequestFlags& flags);
 void add_saved_flags(Command command, RequestFlags& flags);

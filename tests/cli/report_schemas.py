@@ -77,6 +77,12 @@ COMMANDS = {
         PAPER + ["--to", "--micro-batch 2"],
         PAPER + ["--to", "--system dgx-h100-80g --software torchtitan-2025 --zero 3"],
     ],
+    "check": [
+        ["examples/train_dense.sh", "--patch"],
+        ["examples/train_dense.sh", "--devices", "6"],  # refused
+        ["examples/trainer/zero3.yaml", "--devices", "1", "--system", "l40s"],  # does not fit
+        ["examples/axolotl-qlora.yaml", "--system", "dgx-h100-80g"],
+    ],
     "validate": [
         [],
         ["--runs", "examples/my-runs.json"],

@@ -1,0 +1,240 @@
+#include "cli/launch_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/core/joined.hpp"
+#include "headroom/core/reading.hpp"
+#include "headroom/io/catalog.hpp"
+#include "io/text.hpp"
+
+namespace headroom::cli {
+namespace {
+
+bool overrides_key(const std::vector<std::string>& overrides, std::string_view key) {
+  return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& override) {
+    return override.substr(0, override.find('=')) == key;
+  });
+}
+
+std::string place_of(const LaunchSetting& setting) {
+  const std::string flag = setting.written.substr(0, setting.written.find_first_of(" ="));
+  return text_of(setting.at) + (flag.empty() ? ": " + flag_of(setting.field) : ": " + printable(flag));
+}
+
+// Parsed from "NAME=VALUE".
+std::map<std::string, std::string> environment_of(const std::vector<std::string>& given) {
+  std::map<std::string, std::string> environment;
+  for (const std::string& one : given) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw InputError("--env", "must be NAME=VALUE, not '" + printable(one) + "'");
+    environment.insert_or_assign(one.substr(0, equals), one.substr(equals + 1));
+  }
+  return environment;
+}
+
+LaunchedRun read_run(RequestFlags& flags, bool has_devices) {
+  LaunchedRun run = read_launched_run(flags.model, launch_options(flags, flags.overrides));
+  for (const std::string& line : told(run, flags.model)) fmt::print(stderr, "headroom: {}\n", line);
+  std::vector<Problem> problems;
+  for (const LaunchRemark& remark : run.remarks) {
+    if (remark.kind != LaunchRemarkKind::unresolved || remark.field.empty()) continue;
+    const StrategyField* const field = find_field(remark.field);
+    const bool of_strategy = field != nullptr && field->name == remark.field;
+    const bool given = remark.field == "data_parallel" && has_devices ? true
+                       : of_strategy                                  ? flags.text(remark.field).has_value()
+                                     : overrides_key(flags.overrides, remark.field) || run.model.has_value();
+    if (!given) problems.push_back({text_of(remark.at), remark.text});
+  }
+  if (!run.model && problems.empty())
+    problems.push_back({flags.model, "does not give the model's sizes: name a model with --model"});
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return run;
+}
+
+void take_stack(const LaunchedRun& run, SystemFlags& system) {
+  if (system.software.empty()) system.software = run.software;
+  for (const LaunchSetting& setting : run.stack) {
+    if (!overrides_key(system.software_overrides, setting.field))
+      system.software_overrides.push_back(setting.field + "=" + setting.value);
+  }
+  if (!run.system.empty() && system.system == SystemFlags().system &&
+      meaning_of("system", run.system).names.size() == 1)
+    system.system = run.system;
+}
+
+void put(RequestFlags& flags, const LaunchSetting& setting) {
+  const StrategyField* const field = find_field(setting.field);
+  FieldFlag& flag = flags.fields[static_cast<std::size_t>(field - strategy_fields.data())];
+  if (flag.text || flag.on) return;
+  if (field->value.empty()) {
+    flag.on = setting.value == "yes";
+  } else {
+    flag.text = setting.value;
+  }
+  flags.places.insert_or_assign(flag_of(field->name), place_of(setting));
+}
+
+std::string value_in(const LaunchedRun& run, std::string_view field) {
+  for (const LaunchSetting& setting : run.strategy) {
+    if (setting.field == field) return setting.value;
+  }
+  return {};
+}
+
+// "TP 8 x PP 4 x CP 2, EP 8", and the batch.
+std::string sizes_in(const LaunchedRun& run) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
+      {"tensor_parallel", "TP"},
+      {"pipeline_parallel", "PP"},
+      {"virtual_pipeline", "VP"},
+      {"context_parallel", "CP"},
+      {"expert_parallel", "EP"},
+      {"expert_tensor_parallel", "ETP"},
+  }};
+  std::vector<std::string> parts;
+  for (const auto& [field, name] : names) {
+    const std::string value = value_in(run, field);
+    const bool always = name == "TP" || name == "PP";
+    if (!value.empty() || always) parts.push_back(fmt::format("{} {}", name, value.empty() ? "1" : value));
+  }
+  std::string text = headroom::joined(parts, " x ");
+  for (const auto& [field, name] :
+       {std::pair{"micro_batch", "MBS"}, {"global_batch", "GBS"}, {"sequence", "sequence"}}) {
+    const std::string value = value_in(run, field);
+    if (!value.empty()) text += fmt::format(", {} {}", name, value);
+  }
+  return text;
+}
+
+std::int64_t count_in(const FlagText& text) {
+  std::int64_t count = 1;
+  return text && headroom::read_count(*text, count).empty() ? count : 1;
+}
+
+// The global batch of a run that states how many microbatches a rank sums, on the GPUs that are known by now.
+std::optional<std::string> batch_of(const LaunchedRun& run, const RequestFlags& flags) {
+  if (!run.accumulation) return std::nullopt;
+  std::int64_t ranks = count_in(flags.text("data_parallel"));
+  if (flags.devices && !flags.text("data_parallel")) {
+    const std::int64_t of_replica = count_in(flags.text("tensor_parallel")) *
+                                    count_in(flags.text("pipeline_parallel")) *
+                                    count_in(flags.text("context_parallel"));
+    ranks = std::max<std::int64_t>(count_in(flags.devices) / of_replica, 1);
+  }
+  return std::to_string(count_in(flags.text("micro_batch")) * *run.accumulation * ranks);
+}
+
+}  // namespace
+
+LaunchOptions launch_options(const RequestFlags& flags, const std::vector<std::string>& overrides) {
+  LaunchOptions options;
+  options.overrides = overrides;
+  options.model = flags.named_model.value_or("");
+  options.arguments = flags.script_arguments;
+  options.environment = environment_of(flags.environment);
+  if (flags.run) {
+    std::int64_t run = 1;
+    std::vector<Problem> problems;
+    read_count("--run", flags.run, run, problems);
+    if (!problems.empty()) throw InputError(std::move(problems));
+    options.run = static_cast<std::size_t>(run);
+  }
+  return options;
+}
+
+std::vector<std::string> told(const LaunchedRun& run, const std::string& source) {
+  const std::string file = printable(source, std::string::npos);
+  const std::string gpus = run.devices ? fmt::format("{} GPUs, ", *run.devices) : std::string();
+  const std::string stack = run.software.empty() ? "" : " on " + run.software;
+  std::vector<std::string> lines{
+      fmt::format("{}: read as {}{}: {}{}", file, run.framework, stack, gpus, sizes_in(run))};
+  constexpr std::array<std::pair<LaunchRemarkKind, std::string_view>, 4> kinds{{
+      {LaunchRemarkKind::implied, "implied"},
+      {LaunchRemarkKind::assumed, "assumed"},
+      {LaunchRemarkKind::unmodelled, "left out"},
+      {LaunchRemarkKind::unresolved, "not known before it runs"},
+  }};
+  for (const auto& [kind, title] : kinds) {
+    std::string text;
+    for (const LaunchRemark& remark : run.remarks) {
+      if (remark.kind != kind) continue;
+      if (!text.empty()) text += "; ";
+      text += remark.text;
+      if (remark.at.line > 0)
+        text += remark.at.file == source ? fmt::format(" (line {})", remark.at.line)
+                                         : fmt::format(" ({})", text_of(remark.at));
+    }
+    if (!text.empty()) lines.push_back(fmt::format("{}: {}: {}", file, title, text));
+  }
+  const auto idle = std::count_if(run.remarks.begin(), run.remarks.end(), [](const LaunchRemark& remark) {
+    return remark.kind == LaunchRemarkKind::idle;
+  });
+  if (idle > 0)
+    lines.push_back(fmt::format("{}: {} neither memory nor time", file,
+                                idle == 1 ? "1 setting changes" : fmt::format("{} settings change", idle)));
+  return lines;
+}
+
+void take_launch_file(RequestFlags& flags, SystemFlags& system) {
+  flags.launched = is_launched_run(flags.model);
+  if (!flags.launched) {
+    const bool asks =
+        flags.named_model || flags.run || !flags.script_arguments.empty() || !flags.environment.empty();
+    if (asks)
+      throw InputError(
+          printable(flags.model),
+          "is not a launch file: --model, --run, --env and --script-argument apply only to launch files");
+    return;
+  }
+  const LaunchedRun run = read_run(flags, flags.devices.has_value());
+  const bool divides = flags.devices || flags.text("data_parallel");
+  for (const LaunchSetting& setting : run.strategy) {
+    if (setting.field != "data_parallel" || !divides) put(flags, setting);
+  }
+  if (!divides && run.devices && !flags.text("data_parallel")) {
+    flags.devices = std::to_string(*run.devices);
+    flags.places["--devices"] = printable(flags.model) + ": its GPUs";
+  }
+  if (!flags.text("global_batch")) flags.text("global_batch") = batch_of(run, flags);
+  take_stack(run, system);
+}
+
+std::optional<RequestFlags> take_launch_file(RequestFlags& flags, SystemFlags& system, SpaceFlags& space) {
+  if (flags.model.empty() || !is_launched_run(flags.model)) {
+    SystemFlags unused = system;
+    if (!flags.model.empty()) take_launch_file(flags, unused);
+    return std::nullopt;
+  }
+  flags.launched = true;
+  RequestFlags own = flags;
+  const LaunchedRun run = read_run(flags, true);
+  for (const LaunchSetting& setting : run.strategy) put(own, setting);
+  if (run.devices) own.devices = std::to_string(*run.devices);
+  if (space.devices) own.devices = space.devices;
+  // Only fields that a search leaves as they are.
+  for (const LaunchSetting& setting : run.strategy) {
+    const StrategyField& field = *find_field(setting.field);
+    const bool kept =
+        field.group == FieldGroup::saved || field.group == FieldGroup::model || field.name == "global_batch";
+    if (kept) put(flags, setting);
+  }
+  for (std::size_t i = 0; i < space_fields.size(); ++i) {
+    if (space_fields[i].field != "precision" || space.fields[i].values) continue;
+    const std::string precision = value_in(run, "precision");
+    if (!precision.empty()) space.fields[i].values = precision;
+  }
+  if (!space.devices && run.devices) space.devices = std::to_string(*run.devices);
+  if (!flags.text("global_batch")) flags.text("global_batch") = batch_of(run, own);
+  take_stack(run, system);
+  own.text("global_batch") = flags.text("global_batch");
+  return own;
+}
+
+}  // namespace headroom::cli
