@@ -68,11 +68,23 @@ std::vector<Alternative> legal_neighbours(const Request& request, std::int64_t d
   return alternatives;
 }
 
+// Where a file states accumulation, the flags of a change must keep the global batch that it was evaluated with.
+void keep_batch(const Request& request, std::vector<Alternative>& changes) {
+  const std::string batch = std::to_string(request.workload.global_batch);
+  for (Alternative& change : changes) {
+    const bool moves = std::any_of(change.changes.begin(), change.changes.end(), [](const Edits& edits) {
+      return std::any_of(edits.begin(), edits.end(), [](const Edit& edit) {
+        return edit.field == "micro_batch" || edit.field == "data_parallel";
+      });
+    });
+    if (moves) change.changes.push_back({{"global_batch", batch}});
+  }
+}
+
 // The file says for how many GPUs it is: none of its changes is for another number.
 std::optional<PreflightPatch> patch_of(const PreflightQuestion& question,
                                        const std::vector<Alternative>& changes) {
-  const std::optional<std::int64_t> written = question.run.devices;
-  if (written && *written != devices(question.request.strategy)) return std::nullopt;
+  if (question.run.devices && *question.run.devices != question.devices) return std::nullopt;
   std::vector<Edits> all;
   for (const Alternative& change : changes) {
     Edits& edits = all.emplace_back();
@@ -102,15 +114,15 @@ PreflightReply answer(const PreflightQuestion& question) {
   const Request& request = question.request;
   const std::int64_t replica =
       devices(request.strategy) / std::max<std::int64_t>(request.strategy.data_parallel, 1);
-  const std::int64_t job = question.run.devices.value_or(devices(request.strategy));
-  const bool divides = job % replica == 0;
+  const bool divides = question.devices % replica == 0;
   const bool legal = holds(asked(request, request.strategy), RuleSet{});
   if (legal) {
     reply.estimate = answer(EstimateQuestion{.request = request, .training = question.training});
     reply.changes = std::exchange(reply.estimate->alternatives, {});
     if (!divides) reply.estimated_devices = devices(request.strategy);
   }
-  if (!legal || !divides) reply.changes = legal_neighbours(request, job);
+  if (!legal || !divides) reply.changes = legal_neighbours(request, question.devices);
+  if (question.run.accumulation) keep_batch(request, reply.changes);
   if (question.patched) reply.patch = patch_of(question, reply.changes);
   return reply;
 }

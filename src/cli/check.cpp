@@ -15,6 +15,7 @@
 #include "cli/output.hpp"
 #include "cli/system_flags.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/core/reading.hpp"
 #include "headroom/report/preflight.hpp"
 #include "io/text.hpp"
 
@@ -79,10 +80,13 @@ ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat for
   if (!others.empty()) throw InputError(placed(asked, std::move(others)));
 
   const LaunchOptions options = launch_options(asked, asked.overrides);
+  std::int64_t job = devices(request.strategy);
+  if (asked.devices) headroom::read_count(*asked.devices, job);  // read_request() has judged it
   const PreflightReply reply = answer(
       PreflightQuestion{.file = file,
                         .run = read_launched_run(file, options),
                         .request = std::move(request),
+                        .devices = job,
                         .problems = divides ? std::vector<Problem>() : placed(asked, std::move(problems)),
                         .training = training,
                         .patched = flags.patch ? std::optional(options) : std::nullopt});

@@ -199,6 +199,10 @@ std::string patch_note(const PreflightReply& reply) {
     return fmt::format("the patch is {}: {}", changes_text(change), effect_of(change, plan_of(reply)));
   }
   if (reply.changes.empty()) return "no patch: no change was found that helps";
+  const Plan* const plan = plan_of(reply);
+  if (plan != nullptr && reply.run.devices && *reply.run.devices != devices(plan->request.strategy))
+    return fmt::format("no patch: the file is for {} GPUs, not {}", *reply.run.devices,
+                       devices(plan->request.strategy));
   return fmt::format("no patch: the change {} cannot be written into this file",
                      changes_text(reply.changes.front()));
 }

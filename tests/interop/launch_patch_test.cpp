@@ -60,6 +60,23 @@ TEST_CASE("a patch of a configuration keeps its keys, signs and comments") {
         "-gradient_checkpointing: true\n+gradient_checkpointing: false\n");
 }
 
+TEST_CASE("a policy of recomputation does not leave what belongs to another one") {
+  const auto patched = [](const std::string& flags, const Edits& edits) {
+    const std::string text =
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 "
+        "--num-attention-heads 32 "
+        "--seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 2 --global-batch-size 64 --bf16 "
+        "--vocab-size 32000 " +
+        flags;
+    const LaunchOptions options{.text = text + "\n"};
+    return patched_launch("run.sh", read_launched_run("run.sh", options), options, edits);
+  };
+  const std::string modules = "--recompute-granularity selective --recompute-modules core_attn mlp";
+  CHECK_FALSE(patched(modules, {{"recompute", "none"}}));
+  CHECK_FALSE(patched("", {{"recompute", "full"}, {"recompute_layers", "8"}}));
+  CHECK(patched("", {{"recompute", "full"}}));
+}
+
 TEST_CASE("a strategy that the file cannot say has no patch") {
   CHECK(patch("axolotl-qlora.yaml", {{"pipeline_parallel", "2"}}).empty());
   CHECK(patch("axolotl-qlora.yaml", {{"micro_batch", "4"}}).empty());  // it states accumulation

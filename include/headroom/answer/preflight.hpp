@@ -17,6 +17,7 @@ struct PreflightQuestion {
   std::string file;
   LaunchedRun run;                // as it was read
   Request request;                // what it asks for, on the system in question
+  std::int64_t devices = 0;       // GPUs of the job, which its parallel sizes need not divide
   std::vector<Problem> problems;  // rules that it is already known to break, by field
   Training training;              // cost of a training run, if its tokens are known
   // As the file was read, to ask for a patch of it.
