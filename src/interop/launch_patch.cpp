@@ -111,6 +111,12 @@ Values values_of(const LaunchedRun& run) {
   return values;
 }
 
+// The last word of a setting's name as it stands in a line: "local_batch_size" of "training.local_batch_size: 2".
+std::string name_in(const LaunchSetting& setting) {
+  const std::string key = setting.written.substr(0, setting.written.find_first_of(" =:"));
+  return key.substr(key.find_last_of('.') + 1);
+}
+
 // Tries texts of a file until one reads as wanted.
 class Patcher {
  public:
@@ -220,8 +226,7 @@ class Patcher {
   bool change(const Edit& edit, const LaunchSetting& setting) {
     const std::size_t line = line_of(setting);
     if (line >= lines_.size()) return false;
-    const std::string key = setting.written.substr(0, setting.written.find_first_of(" =:"));
-    const std::string last = key.substr(key.find_last_of('.') + 1);
+    const std::string last = name_in(setting);
     const std::size_t at = lines_[line].find(last);
     const std::size_t from = at == std::string::npos ? 0 : at;
     if (replace_words(edit, line, setting.value, from)) return true;
@@ -231,19 +236,13 @@ class Patcher {
         if (set != std::string::npos && replace_words(edit, other, setting.value, set)) return true;
       }
     }
-    return edit.value == default_of(*field_of(edit)) && remove(edit, setting);
-  }
-
-  static const StrategyField* field_of(const Edit& edit) {
-    return std::find_if(strategy_fields.begin(), strategy_fields.end(),
-                        [&](const StrategyField& field) { return field.name == edit.field; });
+    return edit.value == default_of(*find_field(edit.field)) && remove(edit, setting);
   }
 
   std::size_t line_of(const LaunchSetting& setting) const {
     // A line that an edit before this one has moved is near its old place.
     const auto line = static_cast<std::size_t>(setting.at.line - 1);
-    const std::string key = setting.written.substr(0, setting.written.find_first_of(" =:"));
-    const std::string last = key.substr(key.find_last_of('.') + 1);
+    const std::string last = name_in(setting);
     for (std::size_t off = 0; off < 8; ++off) {
       if (line + off < lines_.size() && lines_[line + off].find(last) != std::string::npos) return line + off;
       if (off <= line && line - off < lines_.size() && lines_[line - off].find(last) != std::string::npos)
@@ -278,7 +277,7 @@ class Patcher {
 
   // As a setting of its own beside another of the file.
   bool add(const Edit& edit) {
-    if (edit.value == default_of(*field_of(edit))) return false;
+    if (edit.value == default_of(*find_field(edit.field))) return false;
     return std::any_of(run_.strategy.begin(), run_.strategy.end(), [&](const LaunchSetting& beside) {
       return is_in_file(beside) && add_beside(edit, beside);
     });
@@ -333,8 +332,7 @@ class Patcher {
   bool add_key(const Edit& edit, const std::string& key, const std::string& word, const LaunchSetting& beside,
                std::size_t line) {
     const std::string& old = lines_[line];
-    const std::string path = beside.written.substr(0, beside.written.find_first_of(" :="));
-    const std::string name = path.substr(path.find_last_of('.') + 1);
+    const std::string name = name_in(beside);
     const std::size_t at = find_word(old, name);
     if (at == std::string::npos) return false;
     const std::size_t after = at + name.size();
