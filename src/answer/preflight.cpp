@@ -35,9 +35,27 @@ PreflightFinding finding(const PreflightQuestion& question, Problem problem, std
   return result;
 }
 
+// Whether the request has what the file says of a field, or its default.
+bool is_as_read(const PreflightQuestion& question, std::string_view field) {
+  const StrategyField& known = *find_field(field);
+  const LaunchSetting* const setting = setting_of(question.run, field);
+  const std::string read =
+      setting != nullptr ? setting->value : value_of(known, Strategy(), question.request.workload);
+  return value_of(known, question.request.strategy, question.request.workload) == read;
+}
+
 std::vector<PreflightFinding> findings_of(const PreflightQuestion& question) {
   std::vector<PreflightFinding> findings;
   for (const Problem& problem : question.problems) findings.push_back(finding(question, problem, {}));
+  for (const LaunchRefusal& refusal : question.run.refusals) {
+    if (!std::all_of(refusal.fields.begin(), refusal.fields.end(),
+                     [&](const std::string& field) { return is_as_read(question, field); }))
+      continue;
+    findings.push_back({.problem = {.where = refusal.fields.front(), .rule = refusal.rule},
+                        .written = refusal.written,
+                        .at = refusal.at,
+                        .source = refusal.source});
+  }
   const Request& request = question.request;
   for (const auto& [rule, problem] : broken_rules(asked(request, request.strategy), RuleSet{})) {
     PreflightFinding& found = findings.emplace_back(finding(question, problem, std::string(rule->source)));
@@ -105,7 +123,11 @@ std::optional<PreflightPatch> patch_of(const PreflightQuestion& question,
 }  // namespace
 
 PreflightOutcome outcome_of(const PreflightReply& reply) {
-  if (!reply.findings.empty()) return PreflightOutcome::refused;
+  if (!reply.findings.empty()) {
+    const bool refused = std::any_of(reply.findings.begin(), reply.findings.end(),
+                                     [](const PreflightFinding& finding) { return finding.modelled; });
+    return refused ? PreflightOutcome::refused : PreflightOutcome::not_modelled;
+  }
   return fits(*reply.estimate) ? PreflightOutcome::starts : PreflightOutcome::does_not_fit;
 }
 

@@ -56,17 +56,16 @@ std::vector<Problem> placed(const RequestFlags& flags, std::vector<Problem> prob
 ExitCode exit_code_of(PreflightOutcome outcome) {
   switch (outcome) {
     case PreflightOutcome::starts: return ExitCode::done;
-    case PreflightOutcome::refused: return ExitCode::bad_input;
+    case PreflightOutcome::refused:
+    case PreflightOutcome::not_modelled: return ExitCode::bad_input;
     case PreflightOutcome::does_not_fit: return ExitCode::infeasible;
   }
   EXPECTS(!"unknown outcome");
   return ExitCode::internal;
 }
 
-ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat format) {
-  RequestFlags& asked = flags.launch;
-  asked.model = file;
-  take_launch_file(asked, flags.system);
+ExitCode check_read(const std::string& file, const CheckFlags& flags, CheckFormat format) {
+  const RequestFlags& asked = flags.launch;
   std::vector<Problem> problems;
   Request request = read_request(asked, problems);
   const bool divides = problems.empty();
@@ -99,6 +98,14 @@ ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat for
     case CheckFormat::github: fmt::print("{}", preflight_annotations(reply)); break;
   }
   return exit_code_of(outcome_of(reply));
+}
+
+ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat format) {
+  flags.launch.model = file;
+  take_launch_file(flags.launch, flags.system);
+  ExitCode code = ExitCode::done;
+  with_places(flags.launch, [&] { code = check_read(file, flags, format); });
+  return code;
 }
 
 ExitCode check(const CheckFlags& flags, CheckFormat format) {
@@ -139,15 +146,15 @@ void add_check(Command program, ExitCode& exit_code) {
       "table; json: also all that was read, with lines; github: annotations of the file in GitHub Actions");
   command.flag(
       "--patch", flags->patch,
-      "Print the smallest of the changes that the file's own text can be given as a unified diff, and "
-      "nothing else: headroom check train.sh --system dgx-h100-80g --patch | patch -p0");
+      "Print only a unified diff of the file: the smallest helpful change that can be written into it. Apply "
+      "it with patch -p0");
   command.footer(
       "Examples:\n"
       "  headroom check train.sh --system dgx-h100-80g\n"
       "  headroom check train.sh --system dgx-h100-80g --devices 64 --format github\n"
       "  headroom check my-model.json my-cluster.json\n"
-      "\nExit code of a launch file: 0 it starts and fits, 2 it cannot be read or is refused, 3 it does not "
-      "fit.");
+      "\nExit code of a launch file: 0 it fits and breaks no rule that Headroom knows, 2 it cannot be read, "
+      "is refused or not modelled, 3 it does not fit.");
   command.on_run([flags, &exit_code] {
     std::vector<Problem> problems;
     CheckFormat format{};

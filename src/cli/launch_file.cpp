@@ -39,30 +39,71 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
   return environment;
 }
 
+constexpr std::string_view of_environment = ": give it with --env NAME=VALUE";
+
+// Values that variables from outside leave open, as one problem: "needs ${TP}, ${PP}: ...".
+std::vector<Problem> with_variables_joined(const std::vector<Problem>& problems) {
+  const auto variable_of = [](const Problem& problem) -> std::string {
+    const std::size_t needs = problem.rule.rfind("needs ");
+    if (!problem.rule.ends_with(of_environment) || needs == std::string::npos) return {};
+    constexpr std::size_t length = std::string_view("needs ").size();
+    return problem.rule.substr(needs + length, problem.rule.size() - of_environment.size() - needs - length);
+  };
+  std::vector<Problem> result;
+  std::vector<std::string> names;
+  std::size_t joined_at = 0;
+  for (const Problem& problem : problems) {
+    const std::string name = variable_of(problem);
+    if (name.empty()) {
+      result.push_back(problem);
+    } else {
+      if (names.empty()) {
+        joined_at = result.size();
+        result.push_back(problem);
+      }
+      if (!contains(names, name)) names.push_back(name);
+    }
+  }
+  if (names.size() > 1)
+    result[joined_at].rule =
+        fmt::format("needs {}: give each with --env NAME=VALUE", headroom::joined(names, ", "));
+  return result;
+}
+
 LaunchedRun read_run(RequestFlags& flags, bool has_devices) {
   LaunchedRun run = read_launched_run(flags.model, launch_options(flags, flags.overrides));
-  for (const std::string& line : told(run, flags.model)) fmt::print(stderr, "headroom: {}\n", line);
   std::vector<Problem> problems;
+  std::vector<LaunchRemark> others;  // that are no error, and told beside it
   for (const LaunchRemark& remark : run.remarks) {
+    others.push_back(remark);
     if (remark.kind != LaunchRemarkKind::unresolved || remark.field.empty()) continue;
     const StrategyField* const field = find_field(remark.field);
     const bool of_strategy = field != nullptr && field->name == remark.field;
     const bool given = remark.field == "data_parallel" && has_devices ? true
                        : of_strategy                                  ? flags.text(remark.field).has_value()
                                      : overrides_key(flags.overrides, remark.field) || run.model.has_value();
-    if (!given) problems.push_back({text_of(remark.at), remark.text});
+    if (given) continue;
+    problems.push_back({text_of(remark.at), remark.text});
+    others.pop_back();
   }
+  std::swap(run.remarks, others);
+  for (const std::string& line : told(run, flags.model)) fmt::print(stderr, "headroom: {}\n", line);
+  std::swap(run.remarks, others);
+  problems = with_variables_joined(problems);
   if (!run.model && problems.empty())
     problems.push_back({flags.model, "does not give the model's sizes: name a model with --model"});
   if (!problems.empty()) throw InputError(std::move(problems));
   return run;
 }
 
-void take_stack(const LaunchedRun& run, SystemFlags& system) {
+void take_stack(const LaunchedRun& run, RequestFlags& flags, SystemFlags& system) {
   if (system.software.empty()) system.software = run.software;
   for (const LaunchSetting& setting : run.stack) {
-    if (!overrides_key(system.software_overrides, setting.field))
-      system.software_overrides.push_back(setting.field + "=" + setting.value);
+    if (overrides_key(system.software_overrides, setting.field)) continue;
+    system.software_overrides.push_back(setting.field + "=" + setting.value);
+    flags.places.insert_or_assign(
+        "--set-software " + setting.field,
+        setting.written.empty() ? text_of(setting.at) + ": " + setting.field : place_of(setting));
   }
   if (!run.system.empty() && system.system == SystemFlags().system &&
       meaning_of("system", run.system).names.size() == 1)
@@ -173,12 +214,18 @@ std::vector<std::string> told(const LaunchedRun& run, const std::string& source)
     }
     if (!text.empty()) lines.push_back(fmt::format("{}: {}: {}", file, title, text));
   }
-  const auto idle = std::count_if(run.remarks.begin(), run.remarks.end(), [](const LaunchRemark& remark) {
-    return remark.kind == LaunchRemarkKind::idle;
-  });
-  if (idle > 0)
+  const auto idle = [&](bool by_pattern) {
+    return std::count_if(run.remarks.begin(), run.remarks.end(), [&](const LaunchRemark& remark) {
+      return remark.kind == LaunchRemarkKind::idle && remark.by_pattern == by_pattern;
+    });
+  };
+  if (const auto count = idle(false); count > 0)
     lines.push_back(fmt::format("{}: {} neither memory nor time", file,
-                                idle == 1 ? "1 setting changes" : fmt::format("{} settings change", idle)));
+                                count == 1 ? "1 setting changes" : fmt::format("{} settings change", count)));
+  if (const auto count = idle(true); count > 0)
+    lines.push_back(fmt::format("{}: {} not looked at", file,
+                                count == 1 ? "1 setting is of a group that is"
+                                           : fmt::format("{} settings are of groups that are", count)));
   return lines;
 }
 
@@ -203,7 +250,7 @@ void take_launch_file(RequestFlags& flags, SystemFlags& system) {
     flags.places["--devices"] = printable(flags.model) + ": its GPUs";
   }
   if (!flags.text("global_batch")) flags.text("global_batch") = batch_of(run, flags);
-  take_stack(run, system);
+  take_stack(run, flags, system);
 }
 
 std::optional<RequestFlags> take_launch_file(RequestFlags& flags, SystemFlags& system, SpaceFlags& space) {
@@ -232,7 +279,7 @@ std::optional<RequestFlags> take_launch_file(RequestFlags& flags, SystemFlags& s
   }
   if (!space.devices && run.devices) space.devices = std::to_string(*run.devices);
   if (!flags.text("global_batch")) flags.text("global_batch") = batch_of(run, own);
-  take_stack(run, system);
+  take_stack(run, flags, system);
   own.text("global_batch") = flags.text("global_batch");
   return own;
 }

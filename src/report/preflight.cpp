@@ -40,7 +40,8 @@ std::string effect_of(const Alternative& change, const Plan* now) {
 
 std::string changes_heading(const PreflightReply& reply) {
   switch (outcome_of(reply)) {
-    case PreflightOutcome::refused: return "Nearest strategies that are legal and fit:";
+    case PreflightOutcome::refused:
+    case PreflightOutcome::not_modelled: return "Nearest strategies that are legal and fit:";
     case PreflightOutcome::does_not_fit: return "Changes that make it fit:";
     case PreflightOutcome::starts: return "Changes that would help most:";
   }
@@ -142,9 +143,8 @@ std::string preflight_text(const PreflightReply& reply, const Style& style) {
   const auto line = [&](const std::string& text) { return in_lines(text, style.columns, 2) + "\n"; };
   std::string text;
   const PreflightOutcome outcome = outcome_of(reply);
-  if (outcome == PreflightOutcome::refused) {
-    const bool refused = std::any_of(reply.findings.begin(), reply.findings.end(),
-                                     [](const PreflightFinding& finding) { return finding.modelled; });
+  if (!reply.findings.empty()) {
+    const bool refused = outcome == PreflightOutcome::refused;
     text += painted(refused ? "Refused" : "Not modelled", false, style) +
             (refused ? ": the job does not start.\n"
                      : ": the job may start, but the stack " + reply.run.software +
@@ -152,7 +152,10 @@ std::string preflight_text(const PreflightReply& reply, const Style& style) {
     for (const PreflightFinding& finding : reply.findings) text += line("- " + finding_text(finding));
   }
   if (const Plan* const plan = plan_of(reply)) {
-    if (reply.estimated_devices) text += fmt::format("On {} GPUs it would be:\n", *reply.estimated_devices);
+    if (reply.estimated_devices)
+      text += fmt::format("On {} GPUs it would be:\n", *reply.estimated_devices);
+    else if (!reply.findings.empty())
+      text += "If it started:\n";
     text += line(verdict_line(*plan, style));
     if (plan->verdict != Verdict::fits)
       text += line("The peak is " + moment_text(*plan, plan->ranks[plan->peak_rank]) + ".");
@@ -212,7 +215,7 @@ std::string preflight_annotations(const PreflightReply& reply) {
   std::string text;
   for (const PreflightFinding& finding : reply.findings) {
     const Problem problem = by_flag(finding.problem);
-    text += annotation("error", finding.at,
+    text += annotation(finding.modelled ? "error" : "warning", finding.at,
                        (finding.written.empty() ? problem.where : finding.written) + ": " + problem.rule);
   }
   if (const Plan* const plan = plan_of(reply)) {

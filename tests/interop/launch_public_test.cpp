@@ -97,15 +97,22 @@ TEST_CASE("public files: a vocabulary that is padded to a size, and Adam on the 
   CHECK(setting(run, "optimizer_offload_fraction") == "1");
 }
 
-TEST_CASE("public files: layers that Megatron-LM would not divide, and Mamba by ratios") {
+TEST_CASE("public files: layers that Megatron-LM would not divide, and Mamba by shares") {
   const LaunchedRun run = script_run("--vocab-size 32000 --pipeline-model-parallel-size 8");
   CHECK(remarks(run, LaunchRemarkKind::assumed, "Megatron-LM refuses 12 layers on 8 stages"));
   CHECK_FALSE(remarks(script_run("--vocab-size 32000 --pipeline-model-parallel-size 4"),
                       LaunchRemarkKind::assumed, "refuses"));
-  CHECK_THROWS_WITH_AS(script_run("--vocab-size 32000 --hybrid-attention-ratio 0.08"),
-                       "run.sh:1: --hybrid-attention-ratio: is not read: give the layers by "
-                       "--hybrid-override-pattern",
-                       InputError);
+  CHECK(run.refusals.size() == 1);
+  CHECK(script_run("--vocab-size 32000 --pipeline-model-parallel-size 4").refusals.empty());
+  // DeepSpeed's engine divides layers as it likes.
+  CHECK(script_run("--vocab-size 32000 --deepspeed --zero-stage 1 --pipeline-model-parallel-size 8")
+            .refusals.empty());
+  const LaunchedRun mamba =
+      script_run("--vocab-size 32000 --hybrid-attention-ratio 0.25 --hybrid-mlp-ratio 0.25");
+  REQUIRE(mamba.model);
+  CHECK(mamba.model->layers == 12);
+  REQUIRE(mamba.model->layer_kinds.size() == 3);
+  CHECK(mamba.model->layer_kinds.front().architecture.parts == LayerParts::mixer);
 }
 
 TEST_CASE("public files: GPT-NeoX ships partition_activations with every size") {

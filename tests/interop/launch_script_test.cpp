@@ -190,5 +190,123 @@ TEST_CASE("layers with experts are those of the list") {
   CHECK_FALSE(expert_layers("__import__('os')", 4));
 }
 
+TEST_CASE("a launcher's own variables stay its own where another branch sets them") {
+  const std::string script =
+      "if [ $1 = local ]; then MASTER_PORT=1; NNODES=2; elif [ $1 = cluster ]; then NNODES=$WORLD_SIZE; fi\n"
+      "ARGS=\"--nproc_per_node 8 --nnodes $NNODES --master_port $MASTER_PORT\"\n"
+      "torchrun $ARGS pretrain_gpt.py" +
+      std::string(sizes_of_test);
+  LaunchOptions options;
+  options.arguments = {"cluster"};
+  const LaunchedRun run = read_launch_script(script, "run.sh", options);
+  CHECK(says(run, LaunchRemarkKind::unresolved, "needs $WORLD_SIZE"));
+  CHECK(field_of(run, "micro_batch") == "2");
+  options.environment = {{"WORLD_SIZE", "4"}};
+  CHECK(read_launch_script(script, "run.sh", options).devices == 32);
+  // Nothing is set: the program is no option's value.
+  CHECK(field_of(read_launch_script(script, "run.sh", {}), "micro_batch") == "2");
+}
+
+TEST_CASE("a launcher without a program is named, and files that a script looks for first may be absent") {
+  const std::vector<Problem> alone = problems_of_script("PROGRAM=\ntorchrun --nproc_per_node 8 $PROGRAM\n");
+  REQUIRE(alone.size() == 1);
+  CHECK(alone[0].rule.find("torchrun in line 2 starts no program that is named") != std::string::npos);
+  const std::string start = "torchrun --nproc_per_node 8 pretrain_gpt.py" + std::string(sizes_of_test);
+  CHECK(says(read_launch_script("source env.sh\n" + start, "run.sh", {}), LaunchRemarkKind::unresolved,
+             "env.sh is not beside"));
+  CHECK_FALSE(says(read_launch_script("[ -f env.sh ] && source env.sh\n" + start, "run.sh", {}),
+                   LaunchRemarkKind::unresolved, "env.sh"));
+}
+
+TEST_CASE("scripts set PyTorch's allocator") {
+  const std::string start = "torchrun --nproc_per_node 8 pretrain_gpt.py" + std::string(sizes_of_test) + "\n";
+  CHECK(field_of(read_launch_script(start, "run.sh", {}), "memory.expandable_segments").empty());
+  CHECK(field_of(read_launch_script("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n" + start,
+                                    "run.sh", {}),
+                 "memory.expandable_segments") == "true");
+  CHECK(field_of(read_launch_script("PYTORCH_ALLOC_CONF=expandable_segments:True " + start, "run.sh", {}),
+                 "memory.expandable_segments") == "true");
+}
+
+TEST_CASE("verl's microbatches, ends of pipelines and optimizer on the host") {
+  const std::string start =
+      "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen3-8B "
+      "data.max_prompt_length=1024 "
+      "data.max_response_length=1024 trainer.n_gpus_per_node=8 trainer.nnodes=1 "
+      "actor_rollout_ref.actor.ppo_mini_batch_size=64 ";
+  const std::string actor = "actor_rollout_ref.actor.";
+  CHECK(field_of(read_launch_script(start + actor + "ppo_micro_batch_size=32", "run.sh", {}),
+                 "micro_batch") == "4");
+  CHECK(field_of(read_launch_script(start + actor + "ppo_micro_batch_size_per_gpu=8 " + actor +
+                                        "use_dynamic_bsz=True " + actor + "ppo_max_token_len_per_gpu=8192",
+                                    "run.sh", {}),
+                 "micro_batch") == "4");
+  const LaunchedRun megatron =
+      read_launch_script(start + "--config-name=ppo_megatron_trainer.yaml " + actor +
+                             "megatron.pipeline_model_parallel_size=4 +" + actor +
+                             "megatron.override_transformer_config.num_layers_in_last_pipeline_stage=6 +" +
+                             actor + "optim.override_optimizer_config.optimizer_cpu_offload=True +" + actor +
+                             "optim.override_optimizer_config.optimizer_offload_fraction=1.",
+                         "run.sh", {});
+  CHECK(megatron.software == "megatron-core-2025");
+  CHECK(field_of(megatron, "stage_layers") == "last=6");
+  CHECK(field_of(megatron, "optimizer_offload_fraction") == "1");
+}
+
+TEST_CASE("Megatron-MoE-ModelZoo: what a script leaves out is its model's") {
+  const LaunchedRun run = read_launch_script(
+      "MODEL=Mixtral-8x22B PP=4 DISPATCHER=alltoall bash ./sbatch_benchmarking.sh\n", "run.sh", {});
+  CHECK(run.devices == 128);
+  CHECK(field_of(run, "tensor_parallel") == "2");
+  CHECK(field_of(run, "pipeline_parallel") == "4");
+  CHECK(field_of(run, "expert_parallel") == "8");
+  CHECK(field_of(run, "global_batch") == "256");
+  CHECK(says(run, LaunchRemarkKind::implied, "TP=2"));
+}
+
+TEST_CASE("a script without a number of GPUs has the fewest that hold its experts") {
+  const std::string start = "python pretrain_gpt.py" + std::string(sizes_of_test);
+  const LaunchedRun run = read_launch_script(
+      start + "--num-experts 8 --expert-model-parallel-size 8 --global-batch-size 48", "run.sh", {});
+  CHECK(run.devices == 8);
+  CHECK(field_of(run, "data_parallel") == "8");
+  CHECK(says(run, LaunchRemarkKind::assumed, "8 GPUs, the fewest that hold its experts"));
+  const LaunchedRun dense = read_launch_script(start, "run.sh", {});
+  CHECK_FALSE(dense.devices);
+  CHECK(says(dense, LaunchRemarkKind::assumed, "one replica, of 1 GPU"));
+}
+
+TEST_CASE("arguments of forks: frozen weights, paths and layers that are listed") {
+  const LaunchedRun run = read_arguments_of(
+      "--freeze-LM --valid-path /data --embed-layernorm --num-experts 4 --moe-layer-freq '([0]*2+[1]*30)' "
+      "--moe-permute-fusion --create-moe-param-group");
+  CHECK(says(run, LaunchRemarkKind::unmodelled, "--freeze-LM: frozen weights"));
+  CHECK(says(run, LaunchRemarkKind::unmodelled, "--moe-permute-fusion"));
+  CHECK(says(run, LaunchRemarkKind::unmodelled, "--create-moe-param-group: a group of the optimizer"));
+  CHECK_FALSE(says(run, LaunchRemarkKind::unmodelled, "--valid-path"));
+  CHECK_FALSE(says(run, LaunchRemarkKind::unmodelled, "nearest: qk_layernorm"));
+  CHECK_FALSE(says(run, LaunchRemarkKind::implied, "takes the place of the value before it"));
+  const LaunchedRun mistral = read_launch_script(
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 1024 --num-attention-heads "
+      "16 --bf16 "
+      "--seq-length 512 --max-position-embeddings 512 --micro-batch-size 1 --tokenizer-type MistralTokenizer",
+      "run.sh", {});
+  REQUIRE(mistral.model);
+  CHECK(mistral.model->vocabulary == 32768);
+}
+
+TEST_CASE("hybrid layers are spread as Megatron-LM spreads them") {
+  const auto letters = [](const std::string& layers, const std::string& attention, const std::string& mlp) {
+    const std::vector<Written> written{{"num_layers", {layers}, "--num-layers", {"run.sh", 1}, ""},
+                                       {"hybrid_attention_ratio", {attention}, "", {"run.sh", 1}, ""},
+                                       {"hybrid_mlp_ratio", {mlp}, "", {"run.sh", 1}, ""}};
+    RunBuilder builder("run.sh", "Megatron-LM", "");
+    return hybrid_letters(MegatronSettings(written), "pretrain_mamba.py", builder);
+  };
+  CHECK(letters("9", "0", "0") == "MMMMMMMMM");
+  CHECK(letters("10", "0.2", "0.0") == "MMM*MM*MMM");
+  CHECK(letters("10", "0.3", "0.3") == "M-*MM*-*M-");
+}
+
 }  // namespace
 }  // namespace headroom

@@ -82,5 +82,34 @@ TEST_CASE("a value that is not known is unresolved where it matters") {
   CHECK(run.remarks[1].kind == LaunchRemarkKind::idle);
 }
 
+TEST_CASE("choices of a stack are spelt as Python and YAML spell them, and the last list of layers holds") {
+  RunBuilder builder("recipe.py", "NeMo", "");
+  builder.take({"overlap", LaunchUse::choice, "overlap_grad_reduce"}, written_at(1, "overlap", {"True"}));
+  builder.take({"shared", LaunchUse::choice, "overlap_shared_experts"}, written_at(2, "shared", {"no"}));
+  builder.take({"bucket", LaunchUse::choice, "bucket_parameters"}, written_at(3, "bucket", {"40000000"}));
+  builder.take({"fused", LaunchUse::off, "gradient_accumulation=separate"},
+               written_at(4, "fused", {"False"}));
+  const Written layers = written_at(5, "num-layers", {"3"});
+  builder.member("layers", 3, &layers);
+  builder.drop_member("layers");
+  builder.member("layers", 4, &layers);
+  CHECK(builder.chosen("overlap_grad_reduce") == "true");
+  CHECK(builder.chosen("overlap_shared_experts") == "false");
+  CHECK(builder.chosen("bucket_parameters") == "40000000");
+  CHECK(builder.chosen("gradient_accumulation") == "separate");
+  CHECK(builder.finish({}).remarks.empty());
+}
+
+TEST_CASE("the allocator's variable is a choice of the stack") {
+  RunBuilder builder("run.sh", "Megatron-LM", "");
+  CHECK(is_allocator_variable("runtime_env.env_vars.PYTORCH_CUDA_ALLOC_CONF"));
+  CHECK_FALSE(is_allocator_variable("PYTORCH_CUDA_ALLOC_CONF_OLD"));
+  take_allocator(written_at(1, "PYTORCH_ALLOC_CONF", {"max_split_size_mb:128"}), builder);
+  CHECK_FALSE(builder.chosen("memory.expandable_segments"));
+  take_allocator(written_at(1, "PYTORCH_ALLOC_CONF", {"max_split_size_mb:128, expandable_segments:True"}),
+                 builder);
+  CHECK(builder.chosen("memory.expandable_segments") == "true");
+}
+
 }  // namespace
 }  // namespace headroom

@@ -288,6 +288,101 @@ def llama3_70b_pretrain_64gpu_h100_bf16_config():
   CHECK(remarks_hold(run, LaunchRemarkKind::unresolved, "starts from base_config"));
 }
 
+namespace {
+
+std::string choice_in(const LaunchedRun& run, std::string_view field) {
+  for (const LaunchSetting& setting : run.stack) {
+    if (setting.field == field) return setting.value;
+  }
+  return "";
+}
+
+std::string primus(const std::string& framework, const std::string& model, const std::string& overrides) {
+  return "modules:\n  pre_trainer:\n    framework: " + framework + "\n    model: " + model +
+         "\n    overrides:\n" + overrides;
+}
+
+}  // namespace
+
+TEST_CASE("Primus: torchtitan's flavors, and keys of Megatron-Core before those that nobody looks at") {
+  const LaunchedRun titan =
+      tree_run_of(primus("torchtitan", "deepseek_v3_16b.yaml",
+                         "      training:\n        local_batch_size: 2\n        seq_len: 2048\n"
+                         "      file_sink_level: DEBUG\n"));
+  CHECK(titan.model_name == "deepseek-v2-lite");
+  CHECK_FALSE(remarks_hold(titan, LaunchRemarkKind::unmodelled, "sink_level"));
+  const std::string core =
+      "      micro_batch_size: 1\n      global_batch_size: 16\n      seq_length: 2048\n"
+      "      expert_model_parallel_size: 8\n      overlap_param_gather: false\n      nccl_ub: true\n"
+      "      gradient_accumulation_fusion: false\n      cross_entropy_loss_fusion: true\n"
+      "      cross_entropy_fusion_impl: te\n      multi_latent_attention: false\n      my_own_key: 3\n"
+      "      use_turbo_deepep: true\n";
+  const LaunchedRun run = tree_run_of(primus("megatron", "deepseek_v2_lite.yaml", core));
+  CHECK(value_in(run, "moe_dispatcher") == "deepep");
+  CHECK(choice_in(run, "overlap_param_gather") == "false");
+  CHECK(choice_in(run, "gradient_accumulation") == "separate");
+  CHECK(choice_in(run, "cross_entropy") == "fused_fp32");
+  CHECK(remarks_hold(run, LaunchRemarkKind::unmodelled, "nccl_ub"));
+  CHECK(remarks_hold(run, LaunchRemarkKind::unmodelled, "multi_latent_attention: false: attention without"));
+  CHECK(remarks_hold(run, LaunchRemarkKind::idle, "my_own_key"));
+  const LaunchedRun off =
+      tree_run_of(primus("megatron", "deepseek_v2_lite.yaml", core + "      enable_primus_turbo: false\n"));
+  CHECK(value_in(off, "moe_dispatcher").empty());
+}
+
+TEST_CASE("GPT-NeoX: attention by kernel, softmax that is not fused, and one word about fp16") {
+  const std::string text =
+      "num_layers: 12\nhidden_size: 768\nnum_attention_heads: 12\nseq_length: 2048\nmax_position_embeddings: "
+      "2048\n"
+      "pipe_parallel_size: 1\nmodel_parallel_size: 1\ntrain_micro_batch_size_per_gpu: 4\n"
+      "fp16: {fp16: true, enabled: true}\nzero_optimization: {stage: 1}\nmonitor_config.x: 1\n";
+  const LaunchedRun flash = tree_run_of(text + "attention-config: [[[\"flash\"], 12]]\n");
+  REQUIRE(flash.model);
+  CHECK(flash.model->architecture.kernels.attention == AttentionKernel::flash);
+  CHECK(std::count_if(flash.remarks.begin(), flash.remarks.end(),
+                      [](const LaunchRemark& remark) { return remark.text.starts_with("fp16 takes"); }) == 1);
+  const LaunchedRun plain = tree_run_of(
+      text + "attention-config: [[[\"global\"], 12]]\nscaled-upper-triang-masked-softmax-fusion: false\n");
+  CHECK(plain.model->architecture.kernels.attention == AttentionKernel::unfused);
+  CHECK(plain.model->architecture.kernels.softmax == Fusion::unfused);
+  CHECK(remarks_hold(tree_run_of(text + "attention-config: [[[\"local\"], 12]]\n"),
+                     LaunchRemarkKind::unmodelled, "attention of other kinds"));
+}
+
+TEST_CASE("lengths, microbatches and losses that a file does not say are told") {
+  const LaunchedRun tune = tree_run_of(
+      "model: {_component_: torchtune.models.llama3.llama3_8b}\noptimizer: {_component_: torch.optim.AdamW}\n"
+      "tokenizer: {max_seq_len: null}\nloss: {_component_: torchtune.modules.loss.CEWithChunkedOutputLoss}\n"
+      "dataset: {packed: true}\ndtype: bf16\nfsdp_cpu_offload: True\n");
+  CHECK(remarks_hold(tune, LaunchRemarkKind::assumed, "sequences are as long as the model's longest"));
+  CHECK(remarks_hold(tune, LaunchRemarkKind::assumed, "a microbatch is one sequence"));
+  CHECK(remarks_hold(tune, LaunchRemarkKind::unmodelled, "dataset.packed"));
+  CHECK(choice_in(tune, "cross_entropy") == "chunked");
+  const LaunchedRun deepspeed = tree_run_of(
+      "{\"zero_optimization\": {\"stage\": 3, \"sub_group_size\": 1e9, \"stage3_max_live_parameters\": 1e9}}",
+      "ds.json");
+  CHECK(remarks_hold(deepspeed, LaunchRemarkKind::unmodelled, "sub_group_size"));
+  CHECK(remarks_hold(deepspeed, LaunchRemarkKind::unmodelled, "weights that stay gathered"));
+  CHECK(remarks_hold(deepspeed, LaunchRemarkKind::assumed, "sequences are as long"));
+}
+
+TEST_CASE("llm-foundry: weights of 16 bits and the allocator; names that change nothing") {
+  const LaunchedRun run = tree_run_of(
+      "global_train_batch_size: 8\ndevice_train_microbatch_size: 1\nmax_seq_len: 2048\n"
+      "model: {name: hf_causal_lm, pretrained_model_name_or_path: meta-llama/Meta-Llama-3-8B, "
+      "config_overrides: {torch_dtype: bfloat16}}\nexpandable_segments: true\nicl_seq_len: 1024\n"
+      "load_weights_only: true\n");
+  CHECK(value_in(run, "main_params_dtype") == "none");
+  CHECK(choice_in(run, "memory.expandable_segments") == "true");
+  CHECK_FALSE(remarks_hold(run, LaunchRemarkKind::unmodelled, ""));
+  const LaunchedRun env = tree_run_of(
+      "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 1\nsequence_len: 2048\nsave_only_model: true\nval_size: "
+      "0.1\n"
+      "env: {PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'}\n");
+  CHECK(choice_in(env, "memory.expandable_segments") == "true");
+  CHECK_FALSE(remarks_hold(env, LaunchRemarkKind::unmodelled, ""));
+}
+
 TEST_CASE("Python: hostile texts end in an error or a value") {
   const auto refused = [](const std::string& text) {
     try {

@@ -40,8 +40,9 @@ struct PreflightPatch {
   std::string diff;        // of the file, as `diff -u` writes it
 };
 
-// starts: legal and fits, though perhaps with little memory to spare. refused: breaks a rule.
-enum class PreflightOutcome : std::uint8_t { starts, refused, does_not_fit };
+// starts: legal and fits, though perhaps with little memory to spare. refused: breaks a rule of the framework.
+// not_modelled: the framework may start it, but Headroom's stack has no place for it.
+enum class PreflightOutcome : std::uint8_t { starts, refused, not_modelled, does_not_fit };
 
 struct PreflightReply {
   std::string file;
@@ -63,9 +64,10 @@ PreflightOutcome outcome_of(const PreflightReply& reply);
 PreflightReply answer(const PreflightQuestion& question);
 
 template <>
-inline constexpr std::array<Spelling<PreflightOutcome>, 3> spellings<PreflightOutcome>{{
+inline constexpr std::array<Spelling<PreflightOutcome>, 4> spellings<PreflightOutcome>{{
     {PreflightOutcome::starts, "starts"},
     {PreflightOutcome::refused, "refused"},
+    {PreflightOutcome::not_modelled, "not_modelled"},
     {PreflightOutcome::does_not_fit, "does_not_fit"},
 }};
 

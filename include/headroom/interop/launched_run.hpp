@@ -53,7 +53,18 @@ struct LaunchRemark {
   FilePlace at;
   std::string
       field;  // of `unresolved`: what the value would set, of a strategy, a stack or a model; may be empty
+  bool by_pattern = false;  // of `idle`: by the start of its name alone, which nobody looked at
   friend bool operator==(const LaunchRemark&, const LaunchRemark&) = default;
+};
+
+// A rule of the framework that the file breaks, though Headroom could evaluate the run.
+struct LaunchRefusal {
+  std::vector<std::string> fields;  // of the strategy: where one is given another value, the rule may hold
+  std::string rule;                 // what must hold, and the arithmetic
+  std::string source;               // the framework's file
+  std::string written;              // the setting at fault, as the file has it
+  FilePlace at;
+  friend bool operator==(const LaunchRefusal&, const LaunchRefusal&) = default;
 };
 
 // A run as its file starts it.
@@ -73,6 +84,7 @@ struct LaunchedRun {
   std::string
       system;  // a name of a GPU or a system, where the file asks for one ("h100"); empty: none is known
   std::vector<LaunchRemark> remarks;
+  std::vector<LaunchRefusal> refusals;
   friend bool operator==(const LaunchedRun&, const LaunchedRun&) = default;
 };
 

@@ -18,6 +18,8 @@ LaunchedRun read_deepspeed(const TreeFile& file, const LaunchOptions& options) {
   take_deepspeed(run, scale);
   run.rest(deepspeed_keys());
   settle(scale, builder);
+  if (!scale.micro) assume_micro(builder);
+  assume_sequence(builder);
   builder.assume("the model's own code says whether layers are checkpointed: --recompute full if they are");
   return builder.finish(options);
 }
@@ -141,6 +143,8 @@ LaunchedRun read_accelerate(const TreeFile& file, const LaunchOptions& options) 
   RunScale scale;
   take_accelerate(run, scale);
   settle(scale, builder);
+  if (!scale.micro) assume_micro(builder);
+  assume_sequence(builder);
   if (scale.accumulation && !builder.count("global_batch")) builder.accumulation(*scale.accumulation);
   return builder.finish(options);
 }

@@ -39,6 +39,7 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
   if ((scale.shard || scale.replicate) && !has_fsdp(run, "fsdp_config") && !run.has("deepspeed"))
     builder.set("data_sharding", "zero3", nullptr);
   static constexpr LaunchKey keys[] = {
+      {"reinit_weights"},
       {"model_type"},
       {"tokenizer_type"},
       {"base_model_config"},
@@ -49,6 +50,7 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
       {"is_qwen_derived_model"},
       {"strict"},
       {"plugins*", LaunchUse::unmodelled, "kernels and losses of plugins"},
+      {"load_weights_only"},
       {"liger_*", LaunchUse::unmodelled, "Liger's fused kernels"},
       {"cut_cross_entropy", LaunchUse::unmodelled, "a loss without logits in memory"},
       {"chunked_cross_entropy", LaunchUse::unmodelled, "a loss over parts of the logits"},

@@ -27,6 +27,12 @@ LaunchedRun read_nemo(const TreeFile& file, const LaunchOptions& options) {
   take_core(run, scale, {});
   if (const Written* const precision = run.find("trainer.precision"))
     take_core_precision(*precision, builder);
+  if (const Written* const fp8 = run.find("fp8"); fp8 != nullptr && is_on(*fp8)) {
+    builder.set("precision", "fp8_delayed", fp8);
+    builder.imply("fp8 of NeMo 1.x is Transformer Engine's delayed scaling", fp8);
+  }
+  if (const Written* const params = run.find("fp8_params"); params != nullptr && is_on(*params))
+    builder.set("fp8_param_gather", "yes", params);
   const std::string optimizer = run.text({"optimizer_name"});
   if (optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim")
     builder.set("data_sharding", "zero1", run.find("optimizer_name"));
@@ -143,12 +149,10 @@ void keep_last(std::vector<Written>& written) {
   written = std::move(kept);
 }
 
-LaunchedRun read_bridge(const TreeFile& file, const LaunchOptions& options, const std::string& framework,
-                        bool recipe) {
-  RunBuilder builder(file.file, framework, "nemo-2025");
-  const TreeNode* root = &file.root;
+LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, const LaunchOptions& options,
+                        const std::string& framework, bool recipe, RunScale scale = {}) {
+  RunBuilder builder(place.file, framework, "nemo-2025");
   // "_with_global_batch_size(recipe(), 1024)" changes that alone.
-  std::vector<Written> written = flattened(*root, file.file);
   std::string base;
   std::string function;
   std::string classes;
@@ -196,9 +200,10 @@ LaunchedRun read_bridge(const TreeFile& file, const LaunchOptions& options, cons
     keep_last(plain);
   }
   TreeRun run(std::move(plain), builder);
-  RunScale scale;
-  scale.devices_per_node = run.count({"devices"});
-  scale.nodes = run.count({"num_nodes"});
+  if (!scale.devices) {
+    scale.devices_per_node = run.count({"devices"});
+    scale.nodes = run.count({"num_nodes"});
+  }
   // "..._64gpu_..." of a name.
   if (const std::size_t at = function.find("gpu_"); at != std::string::npos && at > 0) {
     const std::size_t start = function.rfind('_', at);
@@ -212,7 +217,7 @@ LaunchedRun read_bridge(const TreeFile& file, const LaunchOptions& options, cons
   const std::string name =
       model_in(function + ' ' + base + ' ' + classes + ' ' +
                run.text({"recipe", "hf_path", "pretrained_checkpoint", "checkpoint.pretrained_checkpoint"}) +
-               ' ' + (recipe ? file.file.substr(file.file.rfind('/') + 1) : file.file));
+               ' ' + (recipe ? place.file.substr(place.file.rfind('/') + 1) : place.file));
   if (run.has("hidden_size") && run.has("num_layers"))
     take_core_model(run);
   else if (!name.empty())
@@ -234,7 +239,9 @@ LaunchedRun read_bridge(const TreeFile& file, const LaunchOptions& options, cons
         fmt::format(
             "starts from {}, which is not in this file: settings that are not written here come from there",
             base),
-        {file.file, file.root.line});
+        place);
+  if (const Written* const optimizer = run.find({"optimizer"}); optimizer != nullptr && !is_null(*optimizer))
+    take_optimizer(*optimizer, builder);
   if (run.has("peft_scheme")) run.find("peft_scheme");
   take_peft(run, "peft");
   if (!builder.value("lora_rank") &&
@@ -283,6 +290,7 @@ LaunchedRun read_bridge(const TreeFile& file, const LaunchOptions& options, cons
       {"reset_*"},
       {"path_to_cache"},
       {"skip_getting_attention_mask_from_dataset"},
+      {"seq_length"},
       {"_target_"},
       {"pretrain"},
       {"fn"},
@@ -306,11 +314,18 @@ LaunchedRun read_nemo_recipe(const TreeFile& file, const LaunchOptions& options)
   const bool bridge = file.file.find("bridge") != std::string::npos ||
                       member_of(file.root, "train") != nullptr ||
                       member_of(file.root, "mixed_precision") != nullptr;
-  return read_bridge(file, options, bridge ? "Megatron-Bridge" : "NeMo", true);
+  return read_bridge(flattened(file.root, file.file), {file.file, file.root.line}, options,
+                     bridge ? "Megatron-Bridge" : "NeMo", true);
 }
 
 LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& options) {
-  return read_bridge(file, options, "Megatron-Bridge", false);
+  return read_bridge(flattened(file.root, file.file), {file.file, file.root.line}, options, "Megatron-Bridge",
+                     false);
+}
+
+LaunchedRun read_bridge_words(std::vector<Written> written, std::optional<std::int64_t> devices,
+                              const std::string& file, const LaunchOptions& options) {
+  return read_bridge(std::move(written), {file, 1}, options, "Megatron-Bridge", false, {.devices = devices});
 }
 
 }  // namespace headroom

@@ -30,7 +30,7 @@ std::string model_in(const std::string& text) {
     std::string_view part;  // in lower case, without "_", "-" and "."
     std::string_view ours;
   };
-  constexpr std::array<Meant, 62> models{{
+  constexpr std::array<Meant, 64> models{{
       {"llama3405b", "llama-3-405b"},
       {"llama31405b", "llama-3-405b"},
       {"llama370b", "llama-3-70b"},
@@ -65,6 +65,8 @@ std::string model_in(const std::string& text) {
       {"mistral7b", "mistral-7b"},
       {"mistralconfig7b", "mistral-7b"},
       {"mistralnemo", "mistral-nemo-12b"},
+      {"deepseekv316b", "deepseek-v2-lite"},  // of torchtitan, whose layers these are
+      {"deepseekv3236b", "deepseek-v2"},
       {"deepseekv3", "deepseek-v3"},
       {"deepseekv2lite", "deepseek-v2-lite"},
       {"deepseekv2", "deepseek-v2"},

@@ -43,7 +43,7 @@ constexpr LaunchKey keys_of_core[] = {
     {"check_for_nan_in_grad"},
     {"check_for_nan_in_loss_and_grad"},
     {"gradient_as_bucket_view"},
-    {"gradient_accumulation_fusion"},
+    {"gradient_accumulation_fusion", LaunchUse::off, "gradient_accumulation=separate"},
     {"cross_entropy_*"},
     {"masked_softmax_fusion"},
     {"bias_*_fusion"},
@@ -52,7 +52,8 @@ constexpr LaunchKey keys_of_core[] = {
     {"bias_swiglu_fusion"},
     {"persist_layer_norm"},
     {"apply_rope_fusion"},
-    {"moe_permute_fusion"},
+    {"moe_permute_fusion", LaunchUse::unmodelled, "tokens are put in order by one kernel"},
+    {"mtp_loss_scaling_factor"},
     {"moe_router_*"},
     {"moe_aux_*"},
     {"moe_z_*"},
@@ -184,8 +185,15 @@ void take_experts(TreeRun& run, std::int64_t tensor, const CoreRules& rules) {
   }
   const Written* const dispatcher = run.find({"moe_token_dispatcher_type"});
   const Written* const backend = run.find({"moe_flex_dispatcher_backend"});
-  const Written* const deepep = run.find({"moe_enable_deepep", "use_turbo_deepep"});
-  if (dispatcher == nullptr) return;
+  const Written* const turbo = run.find("use_turbo_deepep");
+  const Written* const deepep = run.find("moe_enable_deepep");
+  const bool patched = !run.has("enable_primus_turbo") || run.on("enable_primus_turbo");
+  // Primus-Turbo's dispatcher takes the place of the one that is named.
+  if (turbo != nullptr && is_on(*turbo) && patched) return builder.set("moe_dispatcher", "deepep", turbo);
+  if (dispatcher == nullptr) {
+    if (deepep != nullptr && is_on(*deepep)) builder.set("moe_dispatcher", "deepep", deepep);
+    return;
+  }
   const std::string kind = text_of_values(*dispatcher);
   if (kind == "flex") {
     const bool known = backend != nullptr && text_of_values(*backend) != "deepep";
@@ -358,6 +366,9 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
   if (const Written* const host = run.find({"optimizer_cpu_offload"});
       host != nullptr && is_on(*host) && !run.has("optimizer_offload_fraction"))
     builder.set("optimizer_offload_fraction", "1", host);
+  if (const Written* const loss = run.find("cross_entropy_fusion_impl");
+      loss != nullptr && text_of_values(*loss) == "te" && run.on("cross_entropy_loss_fusion"))
+    builder.choose("cross_entropy", "fused_fp32", loss);
   if (const Written* const graph = run.find({"cuda_graph_impl"});
       graph != nullptr && text_of_values(*graph) != "none")
     builder.leave_out(*graph, "CUDA graphs: --set-software cuda_graphs");
@@ -423,8 +434,9 @@ void take_core_model(TreeRun& run) {
   const Written* const shared = run.find({"share_embeddings_and_output_weights"});
   const bool untied = run.on("untie_embeddings_and_output_weights");
   builder.member("tied_embeddings", !untied && (shared == nullptr || is_on(*shared)), shared);
-  if (const auto vocabulary = run.count({"vocab_size", "padded_vocab_size"})) {
-    builder.member("vocabulary", *vocabulary, run.find({"vocab_size", "padded_vocab_size"}));
+  if (const auto vocabulary = run.count({"vocab_size", "padded_vocab_size", "override_vocab_size"})) {
+    builder.member("vocabulary", *vocabulary,
+                   run.find({"vocab_size", "padded_vocab_size", "override_vocab_size"}));
   } else {
     constexpr std::int64_t gpt2 = 50257;
     builder.member("vocabulary", gpt2, nullptr);

@@ -32,7 +32,10 @@ LaunchedRun read_nemo(const TreeFile& file, const LaunchOptions& options);  // 1
 LaunchedRun read_nemo_recipe(const TreeFile& file,
                              const LaunchOptions& options);  // 2.0, Megatron-Bridge: Python
 LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& options);  // overrides in YAML
-LaunchedRun read_megatron_yaml(const TreeFile& file, const LaunchOptions& options);    // MODEL_ARGS
+// The same as words of a command: "model.num_layers=32".
+LaunchedRun read_bridge_words(std::vector<Written> written, std::optional<std::int64_t> devices,
+                              const std::string& file, const LaunchOptions& options);
+LaunchedRun read_megatron_yaml(const TreeFile& file, const LaunchOptions& options);  // MODEL_ARGS
 LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options);
 // The same as words of a command: "trainer.nnodes=4".

@@ -15,6 +15,7 @@
 #include "interop/launch_in/model_zoo.hpp"
 #include "interop/launch_in/program.hpp"
 #include "interop/launch_in/readers.hpp"
+#include "interop/launch_in/script_words.hpp"
 #include "interop/launch_in/setting.hpp"
 #include "interop/launch_in/trainer_common.hpp"
 #include "io/text.hpp"
@@ -25,106 +26,9 @@ namespace {
 using shell::Followed;
 using shell::Value;
 
-FilePlace file_place(const Followed& script, shell::Place at) {
-  return {at.file < script.files.size() ? script.files[at.file] : std::string(), at.line};
-}
-
-// The text with the names of what is not known: "$NNODES".
-std::string shown(const Followed& script, std::string_view text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != shell::mark_start) {
-      result += text[at];
-      continue;
-    }
-    const std::size_t end = std::min(text.find(shell::mark_end, at), text.size() - 1);
-    result += script.unknowns[shell::marks_in(text.substr(at, end - at)).front()].text;
-    at = end;
-  }
-  return result;
-}
-
-// What would make a text known: "needs $3 (BATCH_SIZE): give it after --".
-std::string needs(const Followed& script, std::string_view text) {
-  std::string result;
-  for (const std::size_t mark : shell::marks_in(text)) {
-    const shell::Unknown& unknown = script.unknowns[mark];
-    const std::string name = unknown.name.empty() ? "" : " (" + unknown.name + ")";
-    result += (result.empty() ? "needs " : ", ") + printable(unknown.text) + name;
-    switch (unknown.source) {
-      case shell::Source::argument: result += ": give the arguments of the script after --"; break;
-      case shell::Source::environment: result += ": give it with --env NAME=VALUE"; break;
-      case shell::Source::output: result += ", which only a run knows"; break;
-    }
-  }
-  return result;
-}
-
-bool is_flag(std::string_view word) {
-  if (!word.starts_with("--")) return false;
-  return word.size() > 2 && ((word[2] >= 'a' && word[2] <= 'z') || (word[2] >= 'A' && word[2] <= 'Z'));
-}
-
-std::string without_quotes(std::string text) {
-  if (text.size() > 1 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
-    return text.substr(1, text.size() - 2);
-  return text;
-}
-
-// Flags with the words behind them, and NAME=VALUE.
-std::vector<Written> written_in(const Followed& script, const std::vector<Value>& words,
-                                std::vector<Value>& extra) {
-  std::vector<Written> all;
-  bool complete = true;  // the last flag has its value: --flag=value
-  const auto close = [&](Written& setting) {
-    std::string marks;
-    for (const std::string& value : setting.values) {
-      if (!shell::is_known(value)) marks += value;
-    }
-    if (!marks.empty()) setting.unknown = needs(script, marks);
-    for (std::string& value : setting.values) value = shown(script, value);
-    for (const std::string& value : setting.values) setting.as_written += " " + value;
-  };
-  for (const Value& word : words) {
-    const std::string& text = word.text();
-    if (is_flag(text)) {
-      if (!all.empty()) close(all.back());
-      const std::size_t equals = text.find('=');
-      Written setting{text.substr(2, equals == std::string::npos ? equals : equals - 2),
-                      {},
-                      text.substr(0, equals),
-                      file_place(script, word.place()),
-                      ""};
-      std::replace(setting.name.begin(), setting.name.end(), '-', '_');
-      complete = equals != std::string::npos;
-      if (complete) setting.values.push_back(without_quotes(text.substr(equals + 1)));
-      all.push_back(std::move(setting));
-      continue;
-    }
-    const std::size_t equals = text.find('=');
-    const bool overrides = equals != std::string::npos && equals > 0 &&
-                           shell::is_known(text.substr(0, equals)) &&
-                           (all.empty() || complete || all.back().as_written.find("--") != 0);
-    if (overrides) {
-      if (!all.empty()) close(all.back());
-      std::string name = text.substr(0, equals);
-      while (name.starts_with('+') || name.starts_with('~')) name.erase(0, 1);
-      all.push_back(
-          {name, {without_quotes(text.substr(equals + 1))}, "", file_place(script, word.place()), ""});
-      all.back().as_written = name + "=";
-      continue;
-    }
-    // A variable behind a switch or behind a value: further arguments, if any.
-    const bool alone = all.empty() || (!shell::is_known(text) && shell::only_mark(text) &&
-                                       (is_megatron_switch(all.back().name) || !all.back().values.empty()));
-    if (alone) {
-      extra.push_back(word);
-    } else if (!text.empty()) {
-      all.back().values.push_back(without_quotes(text));
-    }
-  }
-  if (!all.empty()) close(all.back());
-  return all;
+// Of an override its last name: "num_layers" of "model.num_layers=32".
+std::string_view last_name(const Written& setting) {
+  return std::string_view(setting.name).substr(setting.name.rfind('.') + 1);
 }
 
 bool is_megatron(const Program& program, const std::vector<Written>& written) {
@@ -135,8 +39,9 @@ bool is_megatron(const Program& program, const std::vector<Written>& written) {
                                                   "num_attention_heads",
                                                   "micro_batch_size",
                                                   "model_parallel_size"};
-  const auto count = std::count_if(written.begin(), written.end(),
-                                   [&](const Written& setting) { return contains(names, setting.name); });
+  const auto count = std::count_if(written.begin(), written.end(), [&](const Written& setting) {
+    return contains(names, last_name(setting));
+  });
   return count >= 2 || (count >= 1 && program.name.starts_with("pretrain"));
 }
 
@@ -231,6 +136,7 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
     run.devices(*arguments.devices);
   } else {
     read_sizes(script, program, run, arguments.devices);
+    arguments.devices_unknown = !program.missing_size.empty();
   }
   bool dotted = false;
   for (Written& setting : written) {
@@ -259,14 +165,17 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
 }
 
 // What reads the run that a program starts.
-enum class Reader : std::uint8_t { megatron, verl, configuration, trainer };
+enum class Reader : std::uint8_t { megatron, bridge, verl, configuration, trainer, engine };
 
 // The configuration of a framework that is named to a program and lies beside the script: "-m axolotl.cli.train
 // run.yaml", "--job.config_file run.toml". Empty: none. Only its name must be known, and not its folder.
 std::string configuration_of(const Program& program, const std::string& file) {
+  bool hydra = false;  // the word is the name of a file without its extension
   for (const Value& word : program.arguments) {
     const std::string& text = word.text();
-    const std::string name = text.substr(text.find_last_of("/=") + 1);
+    std::string name = text.substr(text.find_last_of("/=") + 1);
+    if (hydra) name += ".yaml";
+    hydra = text == "--config-name";
     if (!shell::is_known(name) ||
         !(name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".toml")))
       continue;
@@ -279,12 +188,20 @@ std::string configuration_of(const Program& program, const std::string& file) {
 std::optional<Reader> reader_of(const Program& program, const std::vector<Written>& written,
                                 const std::string& config) {
   if (program.name.starts_with("verl.trainer.")) return Reader::verl;
+  // Overrides that state a whole model, without a recipe in front.
+  const bool whole = std::all_of(written.begin(), written.end(),
+                                 [](const Written& it) { return it.name.find('.') != std::string::npos; });
+  if (whole && is_megatron(program, written)) return Reader::bridge;
   if (is_megatron(program, written)) return Reader::megatron;
   const bool trains = std::any_of(written.begin(), written.end(), [](const Written& setting) {
     return setting.name == "per_device_train_batch_size";
   });
   if (trains) return Reader::trainer;
   if (!config.empty()) return Reader::configuration;
+  const auto has = [&](std::string_view name) {
+    return std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
+  };
+  if (has("deepspeed_config") && (has("model") || has("model_name_or_path"))) return Reader::engine;
   return std::nullopt;
 }
 
@@ -334,6 +251,16 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, c
   return run;
 }
 
+// The names that a Trainer has for what a program with DeepSpeed's engine is told.
+void rename_for_trainer(std::vector<Written>& written) {
+  std::erase_if(written, [](const Written& it) { return it.name == "deepspeed" || it.name == "steps"; });
+  for (Written& setting : written) {
+    if (setting.name == "deepspeed_config") setting.name = "deepspeed";
+    if (setting.name == "model") setting.name = "model_name_or_path";
+    if (setting.name == "sequence_length" || setting.name == "seq_len") setting.name = "max_length";
+  }
+}
+
 LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
                          const std::string& file, const LaunchOptions& options) {
   RunBuilder job(file, "", "");
@@ -347,21 +274,36 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   return run;
 }
 
-}  // namespace
+// How PyTorch's allocator is set for a program.
+std::optional<Written> allocator_of(const Followed& script, const shell::Started& started) {
+  for (const auto& [name, value] : started.environment) {
+    if (is_allocator_variable(name) && shell::is_known(value))
+      return Written{name, {value}, name + "=" + value, file_place(script, started.at), ""};
+  }
+  return std::nullopt;
+}
 
-LaunchedRun read_launch_script(std::string_view text, const std::string& file, const LaunchOptions& options) {
-  const Followed script = shell::follow(text, file, {options.arguments, options.environment});
-  struct Found {
-    Program program;
-    std::vector<Written> written;
-    std::vector<shell::Value> extra;
-    std::string model;  // of Megatron-MoE-ModelZoo
-    std::optional<std::int64_t> devices;
-    Reader reader = Reader::megatron;
-    std::string config;  // of Reader::configuration
-  };
-  std::vector<Found> found;
-  std::vector<std::string> others;
+// A training run that a script starts.
+struct Found {
+  Program program;
+  std::vector<Written> written;
+  std::vector<shell::Value> extra;
+  std::string model;  // of Megatron-MoE-ModelZoo
+  std::optional<std::int64_t> devices;
+  Reader reader = Reader::megatron;
+  std::string config;                // of Reader::configuration
+  std::optional<Written> allocator;  // PYTORCH_CUDA_ALLOC_CONF
+  std::string of_defaults;           // of Megatron-MoE-ModelZoo
+};
+
+struct Starts {
+  std::vector<Found> runs;
+  std::vector<std::string> others;  // programs that are no training runs
+  std::vector<std::string> alone;   // launchers without a program
+};
+
+Starts starts_of(const Followed& script, const std::string& file) {
+  Starts starts;
   for (const shell::Started& started : script.started) {
     if (std::optional<ModelZooRun> zoo = model_zoo_run(started, file_place(script, started.at))) {
       Found one;
@@ -370,55 +312,102 @@ LaunchedRun read_launch_script(std::string_view text, const std::string& file, c
       for (Written& flag : written_in(script, zoo->flags, one.extra)) one.written.push_back(std::move(flag));
       one.model = zoo->model;
       one.devices = zoo->devices;
-      found.push_back(std::move(one));
+      one.allocator = allocator_of(script, started);
+      one.of_defaults = zoo->of_defaults;
+      starts.runs.push_back(std::move(one));
       continue;
     }
     std::optional<Program> program = program_of(started);
-    if (!program) continue;
-    Found one{std::move(*program), {}, {}, {}, {}};
+    if (!program) {
+      if (const std::string launcher = launcher_alone(started); !launcher.empty())
+        starts.alone.push_back(
+            fmt::format("{} in line {} starts no program that is named", launcher, started.at.line));
+      continue;
+    }
+    Found one;
+    one.program = std::move(*program);
     one.written = written_in(script, one.program.arguments, one.extra);
     one.config = configuration_of(one.program, file);
+    one.allocator = allocator_of(script, started);
     if (const auto reader = reader_of(one.program, one.written, one.config)) {
       one.reader = *reader;
-      found.push_back(std::move(one));
+      starts.runs.push_back(std::move(one));
     } else {
-      others.push_back(
+      starts.others.push_back(
           fmt::format("{} (line {})", printable(shown(script, one.program.name)), one.program.at.line));
     }
   }
-  if (found.empty()) {
-    std::string rule =
-        "starts no training run that is known: a program of Megatron-LM, Megatron-DeepSpeed, "
-        "Megatron-Bridge, "
-        "NeMo or verl, a Trainer by its arguments, or a framework with a configuration beside the script";
-    constexpr std::size_t most = 5;
-    if (others.size() > most) others.resize(most);
-    if (!others.empty()) rule += "; it starts " + joined(others, ", ");
-    for (const auto& [name, at] : script.missing_files)
-      rule += fmt::format("; {} is not beside it", printable(name));
-    throw InputError(file, rule);
-  }
-  if (options.run < 1 || options.run > found.size())
-    throw InputError(file,
-                     fmt::format("starts {} runs: --run must be from 1 to {}", found.size(), found.size()));
-  Found& one = found[options.run - 1];
+  return starts;
+}
+
+[[noreturn]] void refuse_without_run(const Followed& script, Starts starts, const std::string& file) {
+  std::string rule =
+      "starts no training run that is known: a program of Megatron-LM, Megatron-DeepSpeed, Megatron-Bridge, "
+      "NeMo or verl, a Trainer by its arguments, or a framework with a configuration beside the script";
+  constexpr std::size_t most = 5;
+  if (starts.others.size() > most) starts.others.resize(most);
+  if (!starts.others.empty()) rule += "; it starts " + joined(starts.others, ", ");
+  if (!starts.alone.empty()) rule += "; " + starts.alone.front();
+  for (const auto& [name, at] : script.missing_files)
+    rule += fmt::format("; {} is not beside it", printable(name));
+  throw InputError(file, rule);
+}
+
+LaunchedRun read_found(const Followed& script, Found one, const std::string& file,
+                       const LaunchOptions& options) {
   MegatronArguments arguments;
   arguments.devices = one.devices;
   arguments.model = one.model;
+  arguments.allocator = one.allocator;
   LaunchedRun run;
   switch (one.reader) {
     case Reader::megatron:
       run = read_megatron(script, one.program, std::move(one.written), one.extra, std::move(arguments), file,
                           options);
       break;
-    case Reader::verl: run = read_verl_words(std::move(one.written), file, options); break;
+    case Reader::bridge: {
+      RunBuilder job(file, "", "");
+      std::optional<std::int64_t> devices;
+      read_sizes(script, one.program, job, devices);
+      run = read_bridge_words(std::move(one.written), devices, file, options);
+      break;
+    }
+    case Reader::verl:
+      if (one.allocator) one.written.push_back(*one.allocator);
+      run = read_verl_words(std::move(one.written), file, options);
+      break;
     case Reader::configuration:
       run = read_configuration(script, one.program, one.config, file, options);
       break;
     case Reader::trainer:
       run = read_trainer(script, one.program, std::move(one.written), file, options);
       break;
+    case Reader::engine:
+      rename_for_trainer(one.written);
+      run = read_trainer(script, one.program, std::move(one.written), file, options);
+      run.framework = "DeepSpeed";
+      break;
   }
+  if (!one.of_defaults.empty())
+    run.remarks.push_back(
+        {LaunchRemarkKind::implied,
+         fmt::format("{} by runtime_configs/benchmarking/runtime.conf: the script does not say them",
+                     one.of_defaults),
+         file_place(script, one.program.at), ""});
+  return run;
+}
+
+}  // namespace
+
+LaunchedRun read_launch_script(std::string_view text, const std::string& file, const LaunchOptions& options) {
+  const Followed script = shell::follow(text, file, {options.arguments, options.environment});
+  Starts starts = starts_of(script, file);
+  std::vector<Found>& found = starts.runs;
+  if (found.empty()) refuse_without_run(script, std::move(starts), file);
+  if (options.run < 1 || options.run > found.size())
+    throw InputError(file,
+                     fmt::format("starts {} runs: --run must be from 1 to {}", found.size(), found.size()));
+  LaunchedRun run = read_found(script, std::move(found[options.run - 1]), file, options);
   for (std::size_t i = 0; i < found.size() && found.size() > 1; ++i) {
     if (i + 1 == options.run || i > 20) continue;
     run.remarks.push_back({LaunchRemarkKind::assumed,

@@ -14,6 +14,7 @@
 #include "headroom/io/catalog.hpp"
 #include "interop/launch_in/megatron_keys.hpp"
 #include "interop/launch_in/megatron_model.hpp"
+#include "interop/launch_in/tree_run.hpp"
 
 namespace headroom {
 namespace {
@@ -35,8 +36,32 @@ void choose_stack(const MegatronSettings& asked, RunBuilder& run) {
                                                     "checkpoint_activations", "model_parallel_size"};
   const bool old =
       std::any_of(of_2021.begin(), of_2021.end(), [&](std::string_view name) { return asked.has(name); });
+  if (asked.has("enable_zero_bubble")) return run.use_software("zero-bubble-2023");
   if (old && !asked.has("use_mcore_models")) return run.use_software("megatron-2021");
   if (asked.text("transformer_impl") == "local") return run.use_software("megatron-2022");
+}
+
+// Schedules of sail-sg's fork, as its arguments make them [zero-bubble-pipeline-parallelism, README.md].
+void read_zero_bubble(const MegatronSettings& asked, RunBuilder& run) {
+  const Written* const on = asked.find("enable_zero_bubble");
+  if (on == nullptr) return;
+  if (asked.has("zero_bubble_v_schedule")) {
+    const auto setup = asked.text("zero_bubble_v_schedule_mem_setup");
+    run.set("virtual_pipeline", "2", asked.find("zero_bubble_v_schedule"));  // two in the form of a V
+    return run.set("schedule",
+                   setup == "half"  ? "v-half"
+                   : setup == "min" ? "v-min"
+                                    : "zero-bubble-v",
+                   asked.find("zero_bubble_v_schedule"));
+  }
+  const std::int64_t ranks = run.count("pipeline_parallel").value_or(1);
+  const Written* const most = asked.find("zero_bubble_max_pending_backward");
+  const std::int64_t pending = most == nullptr ? ranks : asked.number(*most).value_or(ranks);
+  run.set("schedule",
+          pending >= 2 * ranks       ? "zero-bubble-2p"
+          : pending >= 2 * ranks - 1 ? "zero-bubble-h2"
+                                     : "zero-bubble-h1",
+          on);
 }
 
 void read_experts_layout(const MegatronSettings& asked, bool named, RunBuilder& run) {
@@ -300,6 +325,27 @@ void read_batch(const MegatronSettings& asked, RunBuilder& run, std::optional<st
       "the global batch is {}, a microbatch of each DP rank: --global-batch-size is not given", batch));
 }
 
+// The fewest GPUs, where neither a launcher nor a job says how many.
+std::optional<std::int64_t> fewest_devices(const MegatronArguments& arguments, const MegatronSettings& asked,
+                                           RunBuilder& run) {
+  if (arguments.devices_unknown) return std::nullopt;
+  for (const std::string_view name :
+       {"tensor_model_parallel_size", "model_parallel_size", "pipeline_model_parallel_size",
+        "context_parallel_size", "expert_model_parallel_size", "moe_expert_parallel_size",
+        "expert_tensor_parallel_size", "micro_batch_size", "global_batch_size"}) {
+    if (const Written* const size = asked.find(name); size != nullptr && !size->unknown.empty())
+      return std::nullopt;
+  }
+  const std::int64_t ranks = assume_fewest_ranks(run);
+  if (ranks == 1) return std::nullopt;
+  std::int64_t devices = ranks;
+  for (const std::string_view field : {"tensor_parallel", "pipeline_parallel", "context_parallel"})
+    devices *= std::max<std::int64_t>(run.count(field).value_or(1), 1);
+  run.set("data_parallel", std::to_string(ranks), nullptr);
+  run.devices(devices);
+  return devices;
+}
+
 // A file of DeepSpeed: what it has for Megatron.
 void read_deepspeed(const std::string& text, RunBuilder& run) {
   if (text.empty()) return;
@@ -330,6 +376,7 @@ void read_deepspeed(const std::string& text, RunBuilder& run) {
 void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run) {
   const MegatronSettings asked(arguments.written);
   choose_stack(asked, run);
+  if (arguments.allocator) take_allocator(*arguments.allocator, run);
   const std::vector<std::string_view> names = megatron_names();
   for (const Written& setting : arguments.written) {
     const LaunchKey* const key = find_megatron_key(setting.name);
@@ -355,15 +402,18 @@ void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run
   read_deepspeed(arguments.deepspeed_config, run);
   read_megatron_model(asked, arguments.program, run);
   read_stages(asked, run);
+  read_zero_bubble(asked, run);
   read_experts_layout(asked, !arguments.model.empty(), run);
+  read_context(asked, run);
+  const std::optional<std::int64_t> devices =
+      arguments.devices ? arguments.devices : fewest_devices(arguments, asked, run);
   read_recomputation(asked, run);
-  read_sharding(asked, run, arguments.devices);
+  read_sharding(asked, run, devices);
   read_precision(asked, run);
   read_optimizer(asked, run);
-  read_context(asked, run);
   read_graphs(asked, run);
   read_overlaps(asked, run);
-  read_batch(asked, run, arguments.devices);
+  read_batch(asked, run, devices);
 }
 
 }  // namespace headroom

@@ -12,8 +12,10 @@ namespace headroom {
 
 struct MegatronArguments {
   std::vector<Written> written;
-  std::string program;  // "pretrain_gpt.py"
+  std::string program;               // "pretrain_gpt.py"
+  std::optional<Written> allocator;  // PYTORCH_CUDA_ALLOC_CONF
   std::optional<std::int64_t> devices;
+  bool devices_unknown = false;  // a launcher says how many, in words that only a run knows
   std::string model;             // a named one, whose sizes are not arguments
   std::string deepspeed_config;  // the text of its file, where it is at hand
 };

@@ -108,6 +108,11 @@ constexpr auto told = std::to_array<LaunchKey>({
     {"create_moe_param_group", LaunchUse::unmodelled, "a group of the optimizer for experts"},
     {"moe_token_dropping", LaunchUse::unmodelled, "tokens that are dropped"},
     {"moe_token_drop_policy", LaunchUse::unmodelled, "tokens that are dropped"},
+    {"freeze_LM", LaunchUse::unmodelled, "frozen weights: read as if all were trained"},
+    {"freeze_ViT", LaunchUse::unmodelled, "frozen weights: read as if all were trained"},
+    {"moe_permute_fusion", LaunchUse::unmodelled, "tokens are put in order by one kernel"},
+    {"disable_bf16_reduced_precision_matmul", LaunchUse::unmodelled, "products that sum in FP32"},
+    {"export_force_local_attention", LaunchUse::unmodelled, "attention without Transformer Engine"},
     {"softmax_scale", LaunchUse::unmodelled, "a scale of the scores"},
     {"rotary_percent", LaunchUse::unmodelled, "positions of a part of a head, unless 1"},
     {"offload_optimizer_states", LaunchUse::unmodelled, "optimizer states on the host between steps"},
@@ -155,10 +160,12 @@ constexpr std::string_view own =
     " transformer_impl use_custom_fsdp use_distributed_optimizer use_flash_attn use_flash_attn_triton "
     " use_flash_attn_v2 use_megatron_fsdp use_precision_aware_optimizer use_rope_scaling "
     " use_rotary_position_embeddings use_shared_expert_gate use_torch_fsdp2 v_head_dim vocab_file "
-    " vocab_size window_attn_skip_freq window_size world_size yaml_cfg zero_stage ";
+    " vocab_size window_attn_skip_freq window_size world_size yaml_cfg zero_bubble_max_pending_backward "
+    " zero_bubble_v_schedule zero_bubble_v_schedule_mem_setup enable_zero_bubble zero_stage ";
 
 // Paths, logs, checkpoints, data, learning rates, seeds, and defaults that are said.
 constexpr std::string_view idle =
+    " allow_missing_vision_projection_checkpoint data_path2 use_te "
     " accumulate_allreduce_grads adam_beta1 adam_beta2 adam_eps adlr_autoresume app_tag_run_name "
     " app_tag_run_version apply_layernorm_1p apply_norm_1p apply_query_key_layer_scaling "
     " apply_residual_connection_post_layernorm async_save attention_softmax_in_fp32 "
@@ -169,13 +176,13 @@ constexpr std::string_view idle =
     " contiguous_buffers cross_entropy_loss_fusion_impl csv cuda_graph_warmup_steps data_args_path "
     " data_cache_path data_impl data_parallel_random_init data_path data_sharding dataloader_type dataset "
     " decoupled_lr decoupled_min_lr defer_embedding_wgrad_compute delay_param_gather deterministic_mode "
-    " disable_bf16_reduced_precision_matmul disable_moe_token_dropping disable_mtp "
+    " disable_moe_token_dropping disable_mtp "
     " disable_straggler_on_startup dist_ckpt_format dist_ckpt_strictness dist_url distillation "
-    " distributed_backend distributed_timeout_minutes ds_inference embedding_init_method_std "
+    " distributed_backend distributed_timeout_minutes spec ds_inference embedding_init_method_std "
     " embedding_path empty_unused_memory_level enable_experimental enable_ft_package enable_msc "
     " enable_one_logger end_weight_decay eod_mask_loss error_injection_rate eval_batch_times eval_interval "
     " eval_iters exit_duration_in_mins exit_interval exit_on_missing_checkpoint exit_signal "
-    " exit_signal_handler exit_signal_handler_dataloader experimental export_force_local_attention "
+    " exit_signal_handler exit_signal_handler_dataloader experimental "
     " export_kd_cfg finetune fix_position_emb_redundant_alloc flash_decode fp16_lm_cross_entropy "
     " fp16_optimizer fp8_amax_compute_algo fp8_amax_history_len fp8_interval fp8_margin "
     " fsdp_db_use_persist_buf_on_alloc_fail fsdp_manual_registration full_validation grad_clip "
@@ -194,7 +201,7 @@ constexpr std::string_view idle =
     " manual_gc_interval mask_factor mask_prob mask_type max_padding_length max_tokens_to_oom "
     " memory_snapshot_path merge_files micro_batch_times min_loss_scale min_lr mmap_bin_files mmap_warmup "
     " mock_data moe_aux_loss_coeff moe_eval_capacity_factor moe_extended_tp moe_input_jitter_eps "
-    " moe_loss_coeff moe_min_capacity moe_per_layer_logging moe_permute_fusion moe_router_bias_update_rate "
+    " moe_loss_coeff moe_min_capacity moe_per_layer_logging moe_router_bias_update_rate "
     " moe_router_force_load_balancing moe_router_fusion moe_router_topk_limited_devices "
     " moe_router_topk_scaling_factor mscale mscale_all_dim mtp_loss_scaling_factor "
     " nccl_communicator_config_path no_async_save no_barrier_with_level_1_timing "
@@ -255,6 +262,15 @@ bool is_word_of(std::string_view words, std::string_view name) {
   return words.find(" " + std::string(name) + " ") != std::string_view::npos;
 }
 
+// Paths, data and checkpoints of forks.
+bool is_of_files(std::string_view name) {
+  constexpr std::array<std::string_view, 4> starts{"dataloader_", "save_", "val_", "valid_"};
+  constexpr std::array<std::string_view, 3> ends{"_path", "_paths", "_dir"};
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](std::string_view it) { return name.starts_with(it); }) ||
+         std::any_of(ends.begin(), ends.end(), [&](std::string_view it) { return name.ends_with(it); });
+}
+
 }  // namespace
 
 const LaunchKey* find_megatron_key(std::string_view name) {
@@ -264,7 +280,7 @@ const LaunchKey* find_megatron_key(std::string_view name) {
   if (is_word_of(own, name)) return &own_key;
   // Also --no-x, where x is idle.
   const bool negated = name.starts_with("no_") && is_word_of(idle, name.substr(3));
-  return negated || is_word_of(idle, name) ? &idle_key : nullptr;
+  return negated || is_word_of(idle, name) || is_of_files(name) ? &idle_key : nullptr;
 }
 
 std::vector<std::string_view> megatron_names() {

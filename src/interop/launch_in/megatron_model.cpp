@@ -58,13 +58,15 @@ struct Tokenizer {
   std::int64_t size;
   std::string_view because;
 };
-constexpr std::array<Tokenizer, 6> tokenizers{{
+constexpr std::array<Tokenizer, 8> tokenizers{{
     {"GPT2BPETokenizer", 50257, "GPT-2's BPE"},
     {"BertWordPieceLowerCase", 30522, "BERT's uncased word pieces"},
     {"BertWordPieceCase", 28996, "BERT's cased word pieces"},
     {"Llama2Tokenizer", 32000, "Llama 2's"},
     {"LLaMATokenizer", 32000, "Llama's"},
     {"Llama3Tokenizer", 128256, "Llama 3's"},
+    {"LLama3Tokenizer", 128256, "Llama 3's"},  // of Pai-Megatron-Patch
+    {"MistralTokenizer", 32768, "Mistral's third version"},
 }};
 
 void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuilder& run) {
@@ -74,12 +76,12 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
     if (size->name != "vocab_size") run.member("vocabulary_multiple", 1, size);
     return;
   }
-  const std::string type = asked.text("tokenizer_type");
+  const Written* const tokenizer = asked.first({"patch_tokenizer_type", "tokenizer_type"});
+  const std::string type = tokenizer == nullptr ? "" : asked.text(tokenizer->name);
   for (const Tokenizer& known : tokenizers) {
     if (known.type != type) continue;
-    run.member("vocabulary", known.size, asked.find("tokenizer_type"));
-    return run.imply(fmt::format("the vocabulary is {}, {}", known.size, known.because),
-                     asked.find("tokenizer_type"));
+    run.member("vocabulary", known.size, tokenizer);
+    return run.imply(fmt::format("the vocabulary is {}, {}", known.size, known.because), tokenizer);
   }
   for (const std::string_view flag :
        {"tokenizer_model", "tokenizer_name_or_path", "load", "pretrained_checkpoint"}) {
@@ -294,14 +296,11 @@ void read_layers(const MegatronSettings& asked, const Written& setting, std::int
 }
 
 // Layers of one part each, by their letters.
-bool read_hybrid(const MegatronSettings& asked, RunBuilder& run) {
-  const Written* const pattern = asked.first({"hybrid_layer_pattern", "hybrid_override_pattern"});
-  const Written* const ratio = asked.first({"hybrid_attention_ratio", "hybrid_mlp_ratio"});
-  if (pattern == nullptr && ratio != nullptr)
-    run.problem(*ratio, "is not read: give the layers by --hybrid-override-pattern");
-  if (pattern == nullptr || !pattern->unknown.empty()) return false;
-  std::string text = text_of_values(*pattern);
-  std::erase(text, '\'');
+bool read_hybrid(const MegatronSettings& asked, const std::string& program, RunBuilder& run) {
+  const Written* const pattern = asked.first({"hybrid_layer_pattern", "hybrid_override_pattern",
+                                              "hybrid_attention_ratio", "hybrid_mlp_ratio", "num_layers"});
+  const std::string text = hybrid_letters(asked, program, run);
+  if (text.empty()) return false;
   const auto layers = hybrid_layers(text);
   if (!layers) {
     run.problem(*pattern, hybrid_pattern_rule());
@@ -328,7 +327,7 @@ bool read_hybrid(const MegatronSettings& asked, RunBuilder& run) {
                      {"mamba",
                       {{"heads", size("mamba_num_heads", 2 * hidden / std::max<std::int64_t>(head, 1))},
                        {"head_size", head},
-                       {"state", size("mamba_state_dim", 128)},
+                       {"state_size", size("mamba_state_dim", 128)},
                        {"groups", size("mamba_num_groups", 8)}}}};
     } else {
       run.problem(*pattern, "has layers of kind " + kind + ", which are not read from a script yet");
@@ -357,7 +356,7 @@ void read_megatron_model(const MegatronSettings& asked, const std::string& progr
     run.set("sequence", text_of_values(*sequence), sequence);
     run.member("sequence", *asked.number(*sequence), sequence);
   }
-  const bool hybrid = read_hybrid(asked, run);
+  const bool hybrid = read_hybrid(asked, program, run);
   if (!hybrid && (layers == nullptr || !asked.number(*layers))) return;
   const Json* const hidden = run.member_at("hidden");
   if (hidden == nullptr || !hidden->is_number_integer()) return;
@@ -435,14 +434,26 @@ void read_stages(const MegatronSettings& asked, RunBuilder& run) {
   const bool loss = asked.is("account_for_loss_in_pipeline_split");
   const std::int64_t stages = p * run.count("virtual_pipeline").value_or(1);
   const std::int64_t counted = layers + (embedding ? 1 : 0) + (loss ? 1 : 0);
-  // Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build.
-  const bool pattern = asked.has("hybrid_layer_pattern") || asked.has("hybrid_override_pattern");
-  if (!embedding && !loss && !pattern && p > 1 && layers > 0 && layers % stages != 0)
+  const bool pattern =
+      asked.first({"hybrid_layer_pattern", "hybrid_override_pattern", "hybrid_attention_ratio",
+                   "hybrid_mlp_ratio", "is_hybrid_model"}) != nullptr;
+  // DeepSpeed's engine divides layers by their parameters, and a stage of the embedding alone has none.
+  const bool divides_otherwise = asked.has("deepspeed") || asked.has("standalone_embedding_stage") ||
+                                 asked.has("pipeline_model_parallel_split_rank");
+  if (!embedding && !loss && !pattern && !divides_otherwise && p > 1 && layers > 0 && layers % stages != 0) {
+    run.refuse({.fields = {"pipeline_parallel", "virtual_pipeline"},
+                .rule = fmt::format("must be a multiple of the {} stages without "
+                                    "--pipeline-model-parallel-layout ({} % {} = {})",
+                                    stages, layers, stages, layers % stages),
+                .source = "Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build",
+                .written = asked.find("num_layers")->as_written,
+                .at = asked.find("num_layers")->at});
     run.assume(
         fmt::format("Megatron-LM refuses {} layers on {} stages without --pipeline-model-parallel-layout: "
                     "some stages hold a layer more here",
                     layers, stages),
         asked.find("num_layers"));
+  }
   if ((!embedding && !loss) || p < 2 || stages > layers || layers == 0) return;
   if (counted % stages != 0)
     return run.problem(

@@ -39,6 +39,10 @@ class MegatronSettings {
 
 void read_megatron_model(const MegatronSettings& asked, const std::string& program, RunBuilder& run);
 
+// The letters of the layers of a hybrid model, by its pattern or the shares of its kinds; empty: it is none, or they are not
+// known.
+std::string hybrid_letters(const MegatronSettings& asked, const std::string& program, RunBuilder& run);
+
 // Layers of each stage. Expects the model's members.
 void read_stages(const MegatronSettings& asked, RunBuilder& run);
 

@@ -21,6 +21,11 @@ LaunchedRun read_megatron_yaml(const TreeFile& file, const LaunchOptions& option
       setting.unknown = "needs " + value.substr(variable) + ": give it with --env NAME=VALUE";
     arguments.written.push_back(std::move(setting));
   }
+  if (const TreeNode* const variables = member_of(file.root, "ENV_VARS")) {
+    for (const Written& setting : flattened(*variables, file.file)) {
+      if (is_allocator_variable(setting.name)) arguments.allocator = setting;
+    }
+  }
   read_megatron_arguments(arguments, builder);
   return builder.finish(options);
 }

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace headroom {
 namespace {
 
@@ -18,6 +20,24 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> zoo_sizes
     {"MBS", "micro_batch_size"},
     {"GBS", "global_batch_size"},
     {"SEQ_LEN", "seq_length"},
+}};
+
+// What a model takes where a script leaves a variable out [runtime_configs/benchmarking/runtime.conf]; in the order of
+// `zoo_sizes`, and nodes of 8 GPUs.
+struct ZooDefaults {
+  std::string_view model;
+  std::array<std::string_view, 8> sizes;
+  std::string_view nodes;
+};
+constexpr std::array<ZooDefaults, 8> zoo_defaults{{
+    {"Mixtral-8x2B", {"1", "1", "1", "1", "8", "2", "256", "4096"}, "8"},
+    {"Mixtral-8x7B", {"1", "4", "8", "1", "8", "1", "256", "4096"}, "8"},
+    {"Mixtral-8x22B", {"2", "8", "1", "1", "8", "1", "256", "4096"}, "16"},
+    {"DeepSeek-V2", {"1", "16", "2", "1", "8", "1", "1024", "4096"}, "32"},
+    {"DeepSeek-V2-Lite", {"1", "1", "1", "1", "8", "1", "512", "4096"}, "1"},
+    {"DeepSeek-V3", {"1", "16", "1", "1", "64", "1", "8192", "4096"}, "128"},
+    {"Qwen3-235B-A22B", {"2", "8", "4", "1", "32", "1", "256", "4096"}, "32"},
+    {"Qwen3-30B-A3B", {"1", "1", "1", "1", "8", "1", "256", "4096"}, "4"},
 }};
 
 }  // namespace
@@ -38,9 +58,19 @@ std::optional<ModelZooRun> model_zoo_run(const shell::Started& started, const Fi
   const auto add = [&](std::string_view argument, std::vector<std::string> values, std::string written) {
     run.variables.push_back({std::string(argument), std::move(values), std::move(written), at, ""});
   };
-  for (const auto& [name, argument] : zoo_sizes) {
+  run.model = variable("MODEL");
+  const auto* const usual = std::find_if(zoo_defaults.begin(), zoo_defaults.end(),
+                                         [&](const ZooDefaults& row) { return row.model == run.model; });
+  for (std::size_t i = 0; i < zoo_sizes.size(); ++i) {
+    const auto& [name, argument] = zoo_sizes[i];
     const std::string value = variable(name);
-    if (!value.empty()) add(argument, {value}, std::string(name) + "=" + value);
+    if (!value.empty()) {
+      add(argument, {value}, std::string(name) + "=" + value);
+    } else if (usual != zoo_defaults.end()) {
+      const std::string written = fmt::format("{}={}", name, usual->sizes[i]);
+      add(argument, {std::string(usual->sizes[i])}, written);
+      run.of_defaults += (run.of_defaults.empty() ? "" : ", ") + written;
+    }
   }
   // What the configurations of all its models say.
   add("expert_tensor_parallel_size", {"1"}, "");
@@ -72,8 +102,11 @@ std::optional<ModelZooRun> model_zoo_run(const shell::Started& started, const Fi
     add("delay_wgrad_compute", {}, "A2A_OVERLAP=1");
   }
   if (variable("OPTIMIZER_OFFLOAD") == "1") add("optimizer_cpu_offload", {}, "OPTIMIZER_OFFLOAD=1");
-  run.model = variable("MODEL");
-  const std::string nodes = variable("NNODES");
+  std::string nodes = variable("NNODES");
+  if (nodes.empty() && usual != zoo_defaults.end()) {
+    nodes = usual->nodes;
+    run.of_defaults += (run.of_defaults.empty() ? "NNODES=" : ", NNODES=") + nodes;
+  }
   std::int64_t count = 0;
   const auto [end, error] = std::from_chars(nodes.data(), nodes.data() + nodes.size(), count);
   constexpr std::int64_t most = 1 << 20;

@@ -15,6 +15,7 @@ struct ModelZooRun {
   std::string model;               // "Qwen3-235B-A22B"
   std::vector<Written> variables;  // as arguments of Megatron-LM
   std::vector<shell::Value> flags;
+  std::string of_defaults;  // "TP=2, PP=8": what the script leaves to the configuration of its model
   std::optional<std::int64_t> devices;
 };
 

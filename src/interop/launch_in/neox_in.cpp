@@ -120,10 +120,25 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     builder.assume(
         "the file has no num_layers and hidden_size: it goes with another that has the model; give --model");
   }
-  if (const Written* const type = run.find("attention_config.0.0"); type != nullptr) builder.idle(*type);
+  // [[["flash"], 40]]: kinds of attention, in turn, and for how many layers.
+  if (const Written* const kinds = run.find("attention_config.0.0"); kinds != nullptr) {
+    const std::string names = lower_case(text_of_values(*kinds));
+    if (names.find("flash") != std::string::npos && run.has("hidden_size"))
+      builder.member("kernels/attention", "flash", kinds);
+    else if (names == "global")
+      builder.idle(*kinds);
+    else
+      builder.leave_out(*kinds, "attention of other kinds: every layer attends to the whole sequence");
+  }
+  if (const Written* const fused = run.find("scaled_upper_triang_masked_softmax_fusion");
+      fused != nullptr && !is_on(*fused) && run.has("hidden_size"))
+    builder.member("kernels/softmax", "unfused", fused);
   static constexpr LaunchKey keys[] = {
       {"attention_config*"},
-      {"scaled_upper_triang_masked_softmax_fusion"},
+      {"monitor_config*"},
+      {"comms_config*"},
+      {"load"},
+      {"seq_parallel_communication_data_type"},
       {"bias_gelu_fusion"},
       {"rotary_*"},
       {"rope_fusion"},
@@ -163,6 +178,7 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
       {"mamba_*", LaunchUse::unmodelled, "Mamba layers"},
       {"lora*", LaunchUse::unmodelled, "adapters"},
       {"pipe_partition_method", LaunchUse::unmodelled, "how layers are cut into stages"},
+      {"zero_optimization.allgather_bucket_size", LaunchUse::unmodelled, "buckets of gathers"},
       {"zero_optimization.*"},
       {"fp16.*"},
       {"bf16.*"},

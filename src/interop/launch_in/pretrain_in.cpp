@@ -197,6 +197,16 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
     builder.use_software(software);
     if (host && builder.value("recompute") == "full") builder.set("offload_modules", "layer_input", nullptr);
   }
+  // transformers loads the weights in this dtype, and the optimizer steps them.
+  if (const Written* const dtype = run.find("model.config_overrides.torch_dtype");
+      dtype != nullptr && text_of_values(*dtype).find("16") != std::string::npos) {
+    builder.set("main_params_dtype", "none", dtype);
+    builder.set("exp_avg_dtype", "bf16", dtype);
+    builder.set("exp_avg_sq_dtype", "bf16", dtype);
+    builder.set("gradient_dtype", "bf16", dtype);
+    builder.imply("weights are loaded at 16 bits and the optimizer steps them: no fp32 main parameters",
+                  dtype);
+  }
   if (!builder.value("recompute")) builder.set("recompute", "none", nullptr);
   if (const Written* const precision = run.find("precision")) {
     const std::string name = text_of_values(*precision);
@@ -216,7 +226,8 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
       {"train_loader.*"},
       {"eval_loader.*"},
       {"eval_loaders.*"},
-      {"icl_tasks*"},
+      {"icl_*"},
+      {"load_*"},
       {"scheduler.*"},
       {"optimizer.*"},
       {"algorithms.*"},
@@ -230,6 +241,7 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
       {"progress_bar"},
       {"data_*"},
       {"model.peft_config.*"},
+      {"model.config_overrides.attn_config.attn_impl"},
       {"model.config_overrides.*", LaunchUse::unmodelled, "other sizes than the model's"},
       {"model.*"},
       {"compile_config*", LaunchUse::unmodelled, "compiled layers"},
@@ -238,7 +250,7 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
       {"python_log_level"},
       {"dist_timeout"},
       {"max_split_size_mb"},
-      {"expandable_segments", LaunchUse::unmodelled, "--set-software memory.expandable_segments=true"},
+      {"expandable_segments", LaunchUse::on, "memory.expandable_segments"},
       {"profiler.*"},
       {"name"},
       {"image"},

@@ -12,6 +12,15 @@
 #include "io/text.hpp"
 
 namespace headroom {
+namespace {
+
+bool has_latent_attention(const Transformer& model) {
+  return model.architecture.latent_attention.has_value() ||
+         std::any_of(model.layer_kinds.begin(), model.layer_kinds.end(),
+                     [](const auto& kind) { return kind.architecture.latent_attention.has_value(); });
+}
+
+}  // namespace
 
 LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
   const TreeNode* const modules = member_of(file.root, "modules");
@@ -45,9 +54,16 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
       if (lower_case(name).ends_with(end)) name.resize(name.size() - end.size());
     }
     const std::string ours = model_in(name);
-    if (!ours.empty()) {
+    if (const auto flavor = titan ? titan_flavor(name) : std::nullopt) {
+      scale.layers = take_titan_model(flavor->first, flavor->second, &from, file.file, builder);
+    } else if (!ours.empty()) {
       builder.name_model(ours, &from);
-      scale.layers = read_any_model(ours).layers;
+      const Transformer known = read_any_model(ours);
+      scale.layers = known.layers;
+      for (const Written& setting : written) {
+        if (setting.name == "multi_latent_attention" && !is_on(setting) && has_latent_attention(known))
+          builder.leave_out(setting, "attention without latent ranks: the model's own is read");
+      }
     } else {
       std::replace(name.begin(), name.end(), '_', '-');
       name_model_of(name, &from, file.file, builder);
@@ -59,7 +75,6 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
     take_titan_precision(run);
     settle(scale, builder);
     static constexpr LaunchKey own[] = {{"primus_turbo.*", LaunchUse::unmodelled, "kernels of Primus-Turbo"},
-                                        {"sink_level"},
                                         {"*sink_level"}};
     std::vector<LaunchKey> keys(titan_keys().begin(), titan_keys().end());
     keys.insert(keys.end(), std::begin(own), std::end(own));

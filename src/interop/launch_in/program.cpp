@@ -116,6 +116,9 @@ class Words {
     }
   }
 
+  // A value that is not set leaves its option alone before the next one, or before the program.
+  static bool is_value(const std::string& word) { return !word.starts_with('-') && !word.ends_with(".py"); }
+
   // Options of torchrun, deepspeed and accelerate, up to the program.
   bool read_launcher() {
     constexpr std::array<std::string_view, 17> alone{
@@ -139,9 +142,8 @@ class Words {
       std::string name = word.substr(0, equals);
       std::replace(name.begin(), name.end(), '-', '_');
       const std::string value = equals != std::string::npos ? word.substr(equals + 1)
-                                : at_ < words_.size() && !words_[at_].text().starts_with('-')
-                                    ? words_[at_++].text()
-                                    : std::string();
+                                : at_ < words_.size() && is_value(words_[at_].text()) ? words_[at_++].text()
+                                                                                      : std::string();
       read_size(name, value);
     }
     return false;
@@ -177,6 +179,14 @@ std::optional<Program> program_of(const shell::Started& started) {
   program.environment = started.environment;
   if (!Words(started.words, program).run()) return std::nullopt;
   return program;
+}
+
+std::string launcher_alone(const shell::Started& started) {
+  Program program;
+  const bool runs = Words(started.words, program).run();
+  const bool is_job =
+      !program.launchers.empty() && program.launchers.back() == "sbatch";  // of another script
+  return runs || program.launchers.empty() || is_job ? std::string() : program.launchers.back();
 }
 
 }  // namespace headroom

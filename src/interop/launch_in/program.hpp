@@ -26,4 +26,7 @@ struct Program {
 // Nothing if no program of Python is started, nor one of the known.
 std::optional<Program> program_of(const shell::Started& started);
 
+// The launcher of a command whose program is not among its words; empty: there is none.
+std::string launcher_alone(const shell::Started& started);
+
 }  // namespace headroom

@@ -140,6 +140,20 @@ bool is_null(const Written& setting) {
   return !setting.values.empty() && contains(null, text_of_values(setting));
 }
 
+bool is_allocator_variable(std::string_view name) {
+  name.remove_prefix(name.rfind('.') + 1);
+  return name == "PYTORCH_CUDA_ALLOC_CONF" || name == "PYTORCH_ALLOC_CONF";
+}
+
+void take_allocator(const Written& setting, RunBuilder& builder) {
+  std::string text = "," + lower(text_of_values(setting)) + ",";
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\'' || c == '"'; });
+  for (const std::string_view value : {"true", "false"}) {
+    if (text.find(fmt::format(",expandable_segments:{},", value)) != std::string::npos)
+      builder.choose("memory.expandable_segments", std::string(value), &setting);
+  }
+}
+
 RunBuilder::RunBuilder(std::string file, std::string framework, std::string software)
     : file_(std::move(file)) {
   run_.framework = std::move(framework);
@@ -210,8 +224,9 @@ void RunBuilder::assume(std::string sentence, const Written* from) {
   remark(LaunchRemarkKind::assumed, std::move(sentence), from);
 }
 
-void RunBuilder::idle(const Written& setting) {
+void RunBuilder::idle(const Written& setting, bool by_pattern) {
   remark(LaunchRemarkKind::idle, flag_as_written(setting), &setting);
+  run_.remarks.back().by_pattern = by_pattern;
 }
 
 void RunBuilder::leave_out(const Written& setting, std::string_view what) {
@@ -228,7 +243,10 @@ void RunBuilder::unknown(const Written& setting, const std::vector<std::string_v
     problems_.push_back({where_written(setting), fmt::format("is not known (did you mean '{}'?)", near)});
     return;
   }
-  leave_out(setting, near.empty() ? "not known" : fmt::format("not known (nearest: {})", near));
+  // "embed_layernorm" is none of "qk_layernorm": a name that is meant starts alike.
+  const bool alike =
+      !near.empty() && near.substr(0, near.find('_')) == setting.name.substr(0, setting.name.find('_'));
+  leave_out(setting, alike ? fmt::format("not known (nearest: {})", near) : "not known");
 }
 
 void RunBuilder::unresolved(std::string sentence, FilePlace at) {

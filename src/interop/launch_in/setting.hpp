@@ -32,6 +32,12 @@ bool is_on(const Written& setting);
 // Whether its value is null, None, ~ or empty: as good as not written.
 bool is_null(const Written& setting);
 
+class RunBuilder;
+
+// "expandable_segments:True" of PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF, as the stack's choice.
+void take_allocator(const Written& setting, RunBuilder& builder);
+bool is_allocator_variable(std::string_view name);
+
 // How a setting of a framework is taken.
 // field: a strategy's field, whose reader takes the value as it is written.
 // on, off: a strategy's field or a stack's choice is set to yes (no) by a flag that is given or true. A target
@@ -80,7 +86,7 @@ class RunBuilder {
 
   void imply(std::string sentence, const Written* from = nullptr);
   void assume(std::string sentence, const Written* from = nullptr);
-  void idle(const Written& setting);
+  void idle(const Written& setting, bool by_pattern = false);
   void leave_out(const Written& setting, std::string_view what);
   // A setting that no table has: refused with the nearest names if it looks like a slip of the pen, else left out.
   void unknown(const Written& setting, const std::vector<std::string_view>& known);
@@ -88,6 +94,8 @@ class RunBuilder {
   // Of a setting whose values are not known; `field`: what it would set.
   void unresolved(const Written& setting, std::string_view field);
   void problem(const Written& setting, std::string rule);
+  // Of a rule of the framework that no strategy here breaks.
+  void refuse(LaunchRefusal refusal) { run_.refusals.push_back(std::move(refusal)); }
 
   // Takes a setting as its row says. Returns false for `own`. A setting whose values are not known is taken as
   // unresolved if it matters.

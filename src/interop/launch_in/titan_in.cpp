@@ -1,5 +1,7 @@
 // torchtitan's TOML of v0.1 to v0.2.2 and before, and what its Python registry makes of the same settings.
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -109,7 +111,23 @@ void take_selective_option(TreeRun& run, const RunScale& scale, const Written* m
   }
 }
 
+bool is_flavor(const Flavor& row, std::string_view model, std::string_view flavor) {
+  return model.starts_with(row.model) && row.flavor == flavor;
+}
+
 }  // namespace
+
+std::optional<std::pair<std::string, std::string>> titan_flavor(const std::string& name) {
+  const std::string word = lower_case(name);
+  for (std::size_t at = word.find('_'); at != std::string::npos; at = word.find('_', at + 1)) {
+    const std::string model = word.substr(0, at);
+    const std::string flavor = word.substr(at + 1);
+    if (std::any_of(flavors.begin(), flavors.end(),
+                    [&](const Flavor& row) { return is_flavor(row, model, flavor); }))
+      return std::pair{model, flavor};
+  }
+  return std::nullopt;
+}
 
 std::optional<std::int64_t> take_titan_model(const std::string& given, const std::string& flavor,
                                              const Written* from, const std::string& file,
@@ -121,7 +139,7 @@ std::optional<std::int64_t> take_titan_model(const std::string& given, const std
     return 6;
   }
   for (const Flavor& row : flavors) {
-    if (!model.starts_with(row.model) || row.flavor != kind) continue;
+    if (!is_flavor(row, model, kind)) continue;
     builder.name_model(std::string(row.ours), from);
     if (row.ours == "deepseek-v3") {
       builder.member("mtp_layers", 0, nullptr);

@@ -73,7 +73,7 @@ void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
     builder.imply(
         fmt::format("{} is {} where it is not written", *names.sequence.begin(), names.sequence_default));
   } else {
-    builder.assume("the file does not say how long sequences are: they are as long as the model's");
+    assume_sequence(builder);
   }
   if (const Written* const optimizer = run.find(names.optimizer)) take_optimizer(*optimizer, builder);
   const Written* const half = run.find({"bf16", "fp16", "pure_bf16"});

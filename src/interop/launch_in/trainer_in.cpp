@@ -91,6 +91,7 @@ constexpr LaunchKey hugging_face_keys[] = {
 };
 
 constexpr LaunchKey factory_keys[] = {
+    {"train_from_scratch"},
     {"flash_attn"},
     {"packing"},
     {"neat_packing"},
@@ -152,7 +153,7 @@ constexpr LaunchKey factory_keys[] = {
     {"peft_config.*"},
     {"dist_config.*"},
     {"kernel_config.*"},
-    {"use_v1_kernels"},
+    {"use_v1_kernels", LaunchUse::unmodelled, "LLaMA-Factory's own kernels"},
     {"model_class"},
     {"export_*"},
     {"use_packed_sequences"},

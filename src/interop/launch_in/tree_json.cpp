@@ -39,7 +39,6 @@ class CountingIterator {
     return before;
   }
   friend bool operator==(const CountingIterator& x, const CountingIterator& y) { return x.at_ == y.at_; }
-  friend bool operator!=(const CountingIterator& x, const CountingIterator& y) { return x.at_ != y.at_; }
 
  private:
   const char* at_;

@@ -47,11 +47,17 @@ bool is_idle_name(std::string_view name) {
     return std::any_of(words.begin(), words.end(),
                        [&](const std::string& w) { return contains(list, std::string_view(w)); });
   };
-  return is_one_of(idle_words) && !is_one_of(parts);
+  const std::string_view last = words.empty() ? std::string_view() : words.back();
+  const bool of_levels = words.size() > 1 && last == "level" && words[words.size() - 2] == "sink";
+  // "save_only_model", "val_size", "hub_model_id".
+  constexpr std::array<std::string_view, 4> starts{"save", "val", "valid", "hub"};
+  if (!words.empty() && contains(starts, std::string_view(words.front()))) return true;
+  return (is_one_of(idle_words) || of_levels) && !is_one_of(parts);
 }
 
 bool matches(std::string_view row, std::string_view name) {
   if (row.ends_with('*')) return name.starts_with(row.substr(0, row.size() - 1));
+  if (row.starts_with('*')) return name.ends_with(row.substr(1));
   return row == name;
 }
 
@@ -81,7 +87,11 @@ std::optional<std::int64_t> whole_count(std::string_view text) {
 
 TreeRun::TreeRun(std::vector<Written> written, RunBuilder& builder) : builder_(builder) {
   entries_.reserve(written.size());
-  for (Written& setting : written) entries_.push_back({std::move(setting), false});
+  for (Written& setting : written) {
+    const bool of_allocator = is_allocator_variable(setting.name);
+    if (of_allocator) take_allocator(setting, builder);
+    entries_.push_back({std::move(setting), of_allocator});
+  }
 }
 
 const Written* TreeRun::find(std::initializer_list<std::string_view> names) {
@@ -161,7 +171,7 @@ void TreeRun::rest(std::span<const LaunchKey> table) {
   std::vector<std::string_view> known;
   known.reserve(table.size());
   for (const LaunchKey& row : table) {
-    if (!row.name.ends_with('*')) known.push_back(row.name);
+    if (row.name.find('*') == std::string_view::npos) known.push_back(row.name);
   }
   for (Entry& entry : entries_) {
     if (std::exchange(entry.taken, true)) continue;
@@ -172,6 +182,8 @@ void TreeRun::rest(std::span<const LaunchKey> table) {
     if (row != table.end() && row->use != LaunchUse::idle && open) {
       builder_.unresolved(fmt::format("{} is known only when the job runs", printable(setting.as_written)),
                           setting.at);
+    } else if (row != table.end() && row->use == LaunchUse::idle) {
+      builder_.idle(setting, row->name.find('*') != std::string_view::npos && !is_idle_name(setting.name));
     } else if (row != table.end()) {
       if (!builder_.take(*row, setting)) builder_.idle(setting);
     } else if (is_idle_name(setting.name) || is_null(setting)) {
@@ -187,10 +199,13 @@ namespace {
 // GPUs that a layer's experts lie on.
 std::int64_t expert_grid(const RunBuilder& builder) {
   std::int64_t grid = 1;
-  for (const std::string_view field : {"expert_parallel", "expert_tensor_parallel"}) {
-    if (const auto value = builder.value(field)) grid *= whole_count(*value).value_or(1);
-  }
-  return std::max<std::int64_t>(grid, 1);
+  for (const std::string_view field : {"expert_parallel", "expert_tensor_parallel"})
+    grid *= std::max<std::int64_t>(builder.count(field).value_or(1), 1);
+  return grid;
+}
+
+std::int64_t size_of(const RunBuilder& builder, std::string_view field) {
+  return std::max<std::int64_t>(builder.count(field).value_or(1), 1);
 }
 
 // The Trainer's stack here has data-parallel ranks alone. Where accelerate is asked for more, PyTorch's DTensors do it,
@@ -209,6 +224,29 @@ void stand_in_for_grid(const RunScale& scale, RunBuilder& builder) {
 
 }  // namespace
 
+std::int64_t assume_fewest_ranks(RunBuilder& builder) {
+  const std::int64_t tensor = size_of(builder, "tensor_parallel");
+  const std::int64_t context = size_of(builder, "context_parallel");
+  const std::int64_t pipeline = size_of(builder, "pipeline_parallel");
+  // Ranks of experts are those of the other axes but the pipeline's.
+  const std::int64_t grid = expert_grid(builder);
+  const std::int64_t fewest = grid / std::gcd(grid, tensor * context);
+  const std::int64_t sequences = builder.count("global_batch").value_or(0) / size_of(builder, "micro_batch");
+  std::int64_t ranks = fewest;
+  const std::int64_t most = std::min(sequences, 1000 * fewest);
+  while (ranks <= most && sequences % ranks != 0) ranks += fewest;
+  if (ranks > most) ranks = fewest;  // no number divides the batch
+  const std::int64_t devices = ranks * tensor * context * pipeline;
+  builder.assume(ranks > 1
+                     ? fmt::format("{} GPUs, the fewest that hold its experts: the file does not say how "
+                                   "many (--devices N)",
+                                   devices)
+                     : fmt::format("one replica, of {} GPU{}: the file does not say how many "
+                                   "(--devices N)",
+                                   devices, devices == 1 ? "" : "s"));
+  return ranks;
+}
+
 void settle(RunScale scale, RunBuilder& builder) {
   stand_in_for_grid(scale, builder);
   if (!scale.devices && scale.nodes && scale.devices_per_node)
@@ -226,17 +264,9 @@ void settle(RunScale scale, RunBuilder& builder) {
   } else if (scale.shard && *scale.shard > 0) {
     data = *scale.shard * scale.replicate.value_or(1);
     scale.devices = *data * of_replica;
-  } else if (const std::int64_t grid = expert_grid(builder); grid > 1) {
-    // Ranks of experts are those of the other axes but the pipeline's.
-    data = grid / std::gcd(grid, scale.tensor * scale.context);
-    scale.devices = *data * of_replica;
-    builder.assume(
-        fmt::format("{} GPUs, the fewest that hold its experts: the file does not say how many "
-                    "(--devices N)",
-                    *scale.devices));
-  } else {
-    builder.assume(fmt::format("one replica, of {} GPU{}: the file does not say how many (--devices N)",
-                               of_replica, of_replica == 1 ? "" : "s"));
+  } else if (const std::int64_t fewest = assume_fewest_ranks(builder); fewest > 1) {
+    data = fewest;
+    scale.devices = fewest * of_replica;
   }
   if (scale.devices) builder.devices(*scale.devices);
   if (scale.devices_per_node && *scale.devices_per_node > 0)
@@ -284,12 +314,25 @@ void take_global(TreeRun& run, RunScale& scale, std::initializer_list<std::strin
 
 void take_micro(TreeRun& run, RunScale& scale, std::initializer_list<std::string_view> names) {
   scale.micro = run.count(names);
-  if (scale.micro) run.builder().set("micro_batch", std::to_string(*scale.micro), run.find(names));
+  if (scale.micro)
+    run.builder().set("micro_batch", std::to_string(*scale.micro), run.find(names));
+  else
+    assume_micro(run.builder());
+}
+
+void assume_sequence(RunBuilder& builder) {
+  builder.assume("sequences are as long as the model's longest: the file does not say (--sequence N)");
+}
+
+void assume_micro(RunBuilder& builder) {
+  builder.assume("a microbatch is one sequence: the file does not say (--micro-batch N)");
 }
 
 void take_sequence(TreeRun& run, std::initializer_list<std::string_view> names) {
   if (const auto length = run.count(names); length && *length > 0)
     run.builder().set("sequence", std::to_string(*length), run.find(names));
+  else
+    assume_sequence(run.builder());
 }
 
 void take_switch(TreeRun& run, std::string_view name, std::string_view field, std::string value) {

@@ -48,7 +48,8 @@ class TreeRun {
   // What starts with "prefix.", under names without it, as taken.
   std::vector<Written> below(std::string_view prefix);
 
-  // Takes the others by the rows of a table. A row's name may end with '*': any name with this start. What no row has is
+  // Takes the others by the rows of a table. A row's name may end with '*', for any name with this start, or start with
+  // it. What no row has is
   // idle if it is of logging, data, checkpoints or learning rates by its name, else unknown.
   void rest(std::span<const LaunchKey> table);
 
@@ -85,12 +86,19 @@ struct RunScale {
 // the file states them.
 void settle(RunScale scale, RunBuilder& builder);
 
+// The fewest data-parallel ranks that hold the experts of a run whose file does not say how many GPUs it has, and that
+// divide its batch. Tells what it assumes.
+std::int64_t assume_fewest_ranks(RunBuilder& builder);
+
 // Single settings of many frameworks, set where they are written.
 bool take_size(TreeRun& run, std::string_view path,
                std::initializer_list<std::string_view> names);  // of the model
 void take_global(TreeRun& run, RunScale& scale, std::initializer_list<std::string_view> names);
 void take_micro(TreeRun& run, RunScale& scale, std::initializer_list<std::string_view> names);
 void take_sequence(TreeRun& run, std::initializer_list<std::string_view> names);
+// Tell what is taken where the file does not say it.
+void assume_sequence(RunBuilder& builder);
+void assume_micro(RunBuilder& builder);
 void take_switch(TreeRun& run, std::string_view name, std::string_view field, std::string value);
 // A member of the model that nothing has set.
 void member_if(RunBuilder& builder, std::string_view path, const Json& value);

@@ -110,6 +110,7 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
       loss != nullptr && text_of_values(*loss).find("Chunked") != std::string::npos)
     builder.choose("cross_entropy", "chunked", loss);
   static constexpr LaunchKey keys[] = {
+      {"dataset.packed", LaunchUse::unmodelled, "samples that are packed into sequences"},
       {"output_dir"},
       {"tokenizer.*"},
       {"dataset*"},

@@ -12,6 +12,83 @@
 
 namespace headroom {
 
+namespace {
+
+// Sequences of a microbatch: of each GPU, of all of them, or as many as hold a number of tokens.
+void take_microbatch(TreeRun& run, RunScale& scale, const std::string& actor) {
+  RunBuilder& builder = run.builder();
+  const Written* const each = run.find(actor + "ppo_micro_batch_size_per_gpu");
+  const Written* const all = run.find(actor + "ppo_micro_batch_size");
+  const Written* const tokens = run.find(actor + "ppo_max_token_len_per_gpu");
+  const auto held = run.count(actor + "ppo_max_token_len_per_gpu");
+  const std::optional<std::int64_t> longest = builder.count("sequence");
+  const std::int64_t replica = scale.tensor * scale.pipeline * scale.context;
+  std::int64_t ranks = 0;
+  if (scale.nodes && scale.devices_per_node) ranks = *scale.nodes * *scale.devices_per_node / replica;
+  if (run.on(actor + "use_dynamic_bsz") && held && longest) {
+    std::int64_t micro = std::max<std::int64_t>(*held * scale.context / *longest, 1);
+    const std::int64_t of_rank = scale.global && ranks > 0 ? *scale.global / ranks : 0;
+    while (micro > 1 && of_rank > 0 && (micro > of_rank || of_rank % micro != 0)) --micro;
+    scale.micro = micro;
+    builder.set("micro_batch", std::to_string(micro), tokens);
+    builder.imply(
+        fmt::format("microbatches hold {} tokens of a GPU: {} of the longest sequences", *held, micro),
+        tokens);
+  } else if (const auto micro = run.count(actor + "ppo_micro_batch_size_per_gpu")) {
+    scale.micro = micro;
+    builder.set("micro_batch", std::to_string(*micro), each);
+  } else if (const auto whole = run.count(actor + "ppo_micro_batch_size"); whole && ranks > 0) {
+    scale.micro = std::max<std::int64_t>(*whole / ranks, 1);
+    builder.set("micro_batch", std::to_string(*scale.micro), all);
+    builder.imply(
+        fmt::format("ppo_micro_batch_size is of all {} data-parallel ranks: {} each", ranks, *scale.micro),
+        all);
+  } else {
+    assume_micro(builder);
+  }
+}
+
+// What the transformer and the optimizer of Megatron-Core are given beside verl's own settings.
+void take_core_overrides(TreeRun& run, const RunScale& scale, const std::string& actor) {
+  RunBuilder& builder = run.builder();
+  const auto transformer = [&](std::string_view name) {
+    return actor + "megatron.override_transformer_config." + std::string(name);
+  };
+  const auto optimizer = [&](std::string_view name) {
+    return actor + "optim.override_optimizer_config." + std::string(name);
+  };
+  const Written* const deepep = run.find(transformer("moe_enable_deepep"));
+  const Written* const dispatcher = run.find(transformer("moe_token_dispatcher_type"));
+  if (deepep != nullptr && is_on(*deepep))
+    builder.set("moe_dispatcher", "deepep", deepep);
+  else if (dispatcher != nullptr)
+    builder.set("moe_dispatcher", text_of_values(*dispatcher), dispatcher);
+  std::string ends;
+  const Written* from = nullptr;
+  for (const std::string_view end : {"first", "last"}) {
+    const Written* const layers = run.find(transformer(fmt::format("num_layers_in_{}_pipeline_stage", end)));
+    if (layers == nullptr) continue;
+    ends += fmt::format("{}{}={}", ends.empty() ? "" : ",", end, text_of_values(*layers));
+    from = layers;
+  }
+  if (!ends.empty() && scale.pipeline > 1) builder.set("stage_layers", ends, from);
+  if (const Written* const host = run.find(optimizer("optimizer_cpu_offload"));
+      host != nullptr && is_on(*host)) {
+    const Written* const share = run.find(optimizer("optimizer_offload_fraction"));
+    std::string text = share == nullptr ? "1" : text_of_values(*share);
+    if (text.ends_with('.')) text.pop_back();
+    builder.set("optimizer_offload_fraction", text, share == nullptr ? host : share);
+    if (const Written* const overlap = run.find(optimizer("overlap_cpu_optimizer_d2h_h2d"));
+        overlap != nullptr && is_on(*overlap))
+      builder.set("overlap_cpu_optimizer", "yes", overlap);
+  }
+  if (const Written* const aware = run.find(optimizer("use_precision_aware_optimizer"));
+      aware != nullptr && is_on(*aware))
+    builder.set("main_params_dtype", "remainder", aware);
+}
+
+}  // namespace
+
 LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options) {
   return read_verl_words(flattened(file.root, file.file), file.file, options);
 }
@@ -31,7 +108,8 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   scale.nodes = run.count({"trainer.nnodes"});
   if (const Written* const model = run.find({"actor_rollout_ref.model.path"})) name_model_of(*model, builder);
   const bool megatron = run.text({in("strategy")}) == "megatron" || run.has_below(actor + "megatron") ||
-                        run.text({"model_engine"}) == "megatron";
+                        run.text({"model_engine"}) == "megatron" ||
+                        run.text("config_name").find("megatron") != std::string::npos;
   if (megatron) builder.use_software("megatron-core-2025");
   scale.tensor = run.size("tensor_parallel", {in("megatron.tensor_model_parallel_size")});
   scale.pipeline = run.size("pipeline_parallel", {in("megatron.pipeline_model_parallel_size")});
@@ -52,12 +130,6 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   builder.set("data_sharding", megatron ? "zero1" : "zero3", nullptr);
   builder.imply(megatron ? "verl takes the distributed optimizer of Megatron-Core"
                          : "verl shards the actor by FSDP");
-  scale.micro = run.count({in("ppo_micro_batch_size_per_gpu")});
-  if (scale.micro) {
-    builder.set("micro_batch", std::to_string(*scale.micro), run.find(in("ppo_micro_batch_size_per_gpu")));
-  } else if (const Written* const tokens = run.find({in("ppo_max_token_len_per_gpu")})) {
-    builder.leave_out(*tokens, "microbatches of so many tokens: they are counted as one sequence");
-  }
   // A step is a mini-batch of prompts, each with its answers.
   const auto mini = run.count({in("ppo_mini_batch_size")});
   const std::int64_t answers = run.count({"actor_rollout_ref.rollout.n"}).value_or(1);
@@ -75,6 +147,7 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
     builder.imply(fmt::format("a sequence is a prompt and its answer: {} + {}", *prompt, *response),
                   run.find("data.max_response_length"));
   }
+  take_microbatch(run, scale, actor);
   const std::string transformer = "megatron.override_transformer_config.";
   const Written* const kind = run.find({in(transformer + "recompute_granularity")});
   if (kind != nullptr) {
@@ -109,12 +182,10 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   builder.assume(
       "the trainer of the actor alone is read: rollouts, references and critics take memory and time beside "
       "it");
-  const Written* const dispatcher = run.find(in(transformer + "moe_token_dispatcher_type"));
-  if (dispatcher != nullptr) {
-    const bool deepep = run.on(in(transformer + "moe_enable_deepep"));
-    builder.set("moe_dispatcher", deepep ? "deepep" : text_of_values(*dispatcher), dispatcher);
-  }
+  take_core_overrides(run, scale, actor);
   static constexpr LaunchKey keys[] = {
+      {"actor_rollout_ref.actor.optim.override_optimizer_config.*", LaunchUse::unmodelled,
+       "settings of Megatron-Core's optimizer"},
       {"actor_rollout_ref.actor.megatron.override_*", LaunchUse::unmodelled, "settings of Megatron-Core"},
       {"actor_rollout_ref.*"},
       {"data.*"},

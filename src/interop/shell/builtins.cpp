@@ -161,7 +161,7 @@ std::optional<std::pair<std::string, std::string>> Interpreter::file_beside(cons
     std::string file = folder_.empty() && one.front() != '/' ? std::string(one) : path.string();
     return std::pair{file, read_file(file)};
   }
-  followed_.missing_files.emplace_back(std::string(known), here());
+  if (!tested_files_.contains(text)) followed_.missing_files.emplace_back(std::string(relative), here());
   return std::nullopt;
 }
 

@@ -175,7 +175,8 @@ class Interpreter {
   std::vector<std::map<std::string, std::optional<Variable>>> locals_;  // what a function's variables hid
   std::map<std::string, Function> functions_;
   std::vector<std::unique_ptr<Loaded>> scripts_;
-  std::set<std::string, std::less<>> set_names_;  // that any script sets
+  std::set<std::string, std::less<>> set_names_;     // that any script sets
+  std::set<std::string, std::less<>> tested_files_;  // `[ -f env.sh ] && source env.sh`: may be absent
   Outcome status_;
   std::size_t script_ = 0;
   bool given_arguments_ = false;  // what is beyond them is empty, as in a function

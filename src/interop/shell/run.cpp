@@ -374,6 +374,15 @@ void Interpreter::start(const std::vector<Value>& words, const Node& node) {
     Started started{.words = words, .environment = {}, .at = here()};
     for (const Assignment& assignment : node.assignments)
       started.environment.emplace_back(assignment.name, text_of(assignment.value).text());
+    for (const char* const name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+      const Variable* const variable = find(name);
+      const auto given = given_.environment.find(name);
+      if (variable != nullptr && variable->items.contains(0)) {
+        started.environment.emplace_back(name, variable->items.at(0).text());
+      } else if (given != given_.environment.end()) {
+        started.environment.emplace_back(name, given->second);
+      }
+    }
     const bool script = std::any_of(words.begin(), words.end(),
                                     [&](const Value& word) { return base(word).ends_with(".sh"); });
     constexpr std::size_t most_variables = 200;

@@ -129,6 +129,7 @@ class Test {
       }
       if (is_of_file(first)) {  // a plain run has its files
         ++at_;
+        shell_.tested_files_.insert(operand);
         return {.value = !shell_.plain(operand).empty(), .certain = false, .unknowns = {}};
       }
     }

@@ -23,6 +23,19 @@ bool is_of_system(std::string_view name) {
   return contains(names, name);
 }
 
+// Set by what starts a job's processes (torchrun, Slurm, Kubernetes). A script that sets one itself in some branch leaves it
+// to them in the others.
+bool is_of_launcher(std::string_view name) {
+  constexpr std::array<std::string_view, 7> names{"MASTER_ADDR",
+                                                  "MASTER_PORT",
+                                                  "WORLD_SIZE",
+                                                  "RANK",
+                                                  "NODE_RANK",
+                                                  "LOCAL_RANK",
+                                                  "KUBERNETES_CONTAINER_RESOURCE_GPU"};
+  return contains(names, name);
+}
+
 Value* find_named(Variable& variable, std::string_view key) {
   const auto found = std::find_if(variable.named.begin(), variable.named.end(),
                                   [&](const auto& item) { return item.first == key; });
@@ -74,7 +87,7 @@ std::optional<Value> Interpreter::value_of(const std::string& name) {
   if (name == "BASH_SOURCE") return value_of("0");
   if (name == "LINENO") return Value(std::to_string(line_), here());
   if (is_of_system(name)) return Value(mark(Source::output, "$" + name), here());
-  if (is_set_by_script(name)) return std::nullopt;
+  if (is_set_by_script(name) && !is_of_launcher(name)) return std::nullopt;
   return Value(mark(Source::environment, "$" + name), here());
 }
 

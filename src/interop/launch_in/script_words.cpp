@@ -1,0 +1,114 @@
+#include "interop/launch_in/script_words.hpp"
+
+#include <algorithm>
+
+#include "interop/launch_in/megatron_keys.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+
+FilePlace file_place(const shell::Followed& script, shell::Place at) {
+  return {at.file < script.files.size() ? script.files[at.file] : std::string(), at.line};
+}
+
+std::string shown(const shell::Followed& script, std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != shell::mark_start) {
+      result += text[at];
+      continue;
+    }
+    const std::size_t end = std::min(text.find(shell::mark_end, at), text.size() - 1);
+    result += script.unknowns[shell::marks_in(text.substr(at, end - at)).front()].text;
+    at = end;
+  }
+  return result;
+}
+
+std::string needs(const shell::Followed& script, std::string_view text) {
+  std::string result;
+  for (const std::size_t mark : shell::marks_in(text)) {
+    const shell::Unknown& unknown = script.unknowns[mark];
+    const std::string name = unknown.name.empty() ? "" : " (" + unknown.name + ")";
+    result += (result.empty() ? "needs " : ", ") + printable(unknown.text) + name;
+    switch (unknown.source) {
+      case shell::Source::argument: result += ": give the arguments of the script after --"; break;
+      case shell::Source::environment: result += ": give it with --env NAME=VALUE"; break;
+      case shell::Source::output: result += ", which only a run knows"; break;
+    }
+  }
+  return result;
+}
+
+namespace {
+
+bool is_flag(std::string_view word) {
+  if (!word.starts_with("--")) return false;
+  return word.size() > 2 && ((word[2] >= 'a' && word[2] <= 'z') || (word[2] >= 'A' && word[2] <= 'Z'));
+}
+
+std::string without_quotes(std::string text) {
+  if (text.size() > 1 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
+    return text.substr(1, text.size() - 2);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Written> written_in(const shell::Followed& script, const std::vector<shell::Value>& words,
+                                std::vector<shell::Value>& extra) {
+  std::vector<Written> all;
+  bool complete = true;  // the last flag has its value: --flag=value
+  const auto close = [&](Written& setting) {
+    std::string marks;
+    for (const std::string& value : setting.values) {
+      if (!shell::is_known(value)) marks += value;
+    }
+    if (!marks.empty()) setting.unknown = needs(script, marks);
+    for (std::string& value : setting.values) value = shown(script, value);
+    for (const std::string& value : setting.values)
+      setting.as_written += (setting.as_written.ends_with('=') ? "" : " ") + value;
+  };
+  for (const shell::Value& word : words) {
+    const std::string& text = word.text();
+    if (is_flag(text)) {
+      if (!all.empty()) close(all.back());
+      const std::size_t equals = text.find('=');
+      Written setting{text.substr(2, equals == std::string::npos ? equals : equals - 2),
+                      {},
+                      text.substr(0, equals),
+                      file_place(script, word.place()),
+                      ""};
+      std::replace(setting.name.begin(), setting.name.end(), '-', '_');
+      complete = equals != std::string::npos;
+      if (complete) setting.values.push_back(without_quotes(text.substr(equals + 1)));
+      all.push_back(std::move(setting));
+      continue;
+    }
+    const std::size_t equals = text.find('=');
+    const bool overrides = equals != std::string::npos && equals > 0 &&
+                           shell::is_known(text.substr(0, equals)) &&
+                           (all.empty() || complete || all.back().as_written.find("--") != 0);
+    if (overrides) {
+      if (!all.empty()) close(all.back());
+      std::string name = text.substr(0, equals);
+      while (name.starts_with('+') || name.starts_with('~')) name.erase(0, 1);
+      all.push_back(
+          {name, {without_quotes(text.substr(equals + 1))}, "", file_place(script, word.place()), ""});
+      all.back().as_written = name + "=";
+      continue;
+    }
+    // A variable behind a switch or behind a value: further arguments, if any.
+    const bool alone = all.empty() || (!shell::is_known(text) && shell::only_mark(text) &&
+                                       (is_megatron_switch(all.back().name) || !all.back().values.empty()));
+    if (alone) {
+      extra.push_back(word);
+    } else if (!text.empty()) {
+      all.back().values.push_back(without_quotes(text));
+    }
+  }
+  if (!all.empty()) close(all.back());
+  return all;
+}
+
+}  // namespace headroom
