@@ -1,9 +1,10 @@
-# Compiles models/, presets/ (systems, software, sources, measurements, spreads) and schemas/ into the library, so that the program needs no data folder.
+# Compiles models/, presets/ (systems, software, releases, recipes, sources, measurements, spreads) and schemas/ into the library, so that the program needs no data folder.
 # Any .json file put there is embedded by the next build.
 
 file(GLOB embedded_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/models/*.json ${PROJECT_SOURCE_DIR}/presets/systems/*.json
   ${PROJECT_SOURCE_DIR}/presets/software/*.json ${PROJECT_SOURCE_DIR}/presets/sources/*.json
+  ${PROJECT_SOURCE_DIR}/presets/releases/*.json ${PROJECT_SOURCE_DIR}/presets/recipes/*.json
   ${PROJECT_SOURCE_DIR}/presets/measurements/*.json ${PROJECT_SOURCE_DIR}/presets/spreads/*.json
   ${PROJECT_SOURCE_DIR}/schemas/*.json)
 list(SORT embedded_files COMPARE STRING)  # headroom::embedded_files() promises order
@@ -17,3 +18,6 @@ add_custom_command(OUTPUT ${embedded_source}
   COMMENT "Embedding models, presets and schemas"
   VERBATIM)
 target_sources(headroom PRIVATE ${embedded_source})
+# The standard asks compilers for literals of 65,536 characters; GCC and Clang take a file of recipes whole.
+set_source_files_properties(${embedded_source} PROPERTIES COMPILE_OPTIONS
+  "$<$<CXX_COMPILER_ID:Clang,AppleClang>:-Wno-overlength-strings>")

@@ -15,7 +15,7 @@ struct CatalogName {
   std::string_view because;  // where the two names do not show it
 };
 
-inline constexpr std::array<CatalogName, 171> catalog_names{{
+inline constexpr std::array<CatalogName, 173> catalog_names{{
     {"model", "openai-community/gpt2", "gpt2-small", ""},
     {"model", "openai-community/gpt2-medium", "gpt2-medium", ""},
     {"model", "openai-community/gpt2-large", "gpt2-large", ""},
@@ -162,11 +162,9 @@ inline constexpr std::array<CatalogName, 171> catalog_names{{
 
     // Releases of one name, as torchtitan-2024 and torchtitan-2025, need no row: the newest is meant.
     {"software", "megatron", "megatron-core-2025", "the newest release of Megatron"},
-    {"software", "megatron-lm", "megatron-core-2025", "the newest release of Megatron"},
     {"software", "megatron-core", "megatron-core-2025", "the newest release of Megatron"},
     {"software", "mcore", "megatron-core-2025", "the newest release of Megatron"},
     {"software", "NVIDIA/Megatron-LM", "megatron-core-2025", "the newest release of Megatron"},
-    {"software", "megatron-bridge", "nemo-2025", ""},
     {"software", "NVIDIA-NeMo/Megatron-Bridge", "nemo-2025", ""},
     {"software", "NVIDIA/NeMo", "nemo-2025", ""},
     {"software", "pytorch/torchtitan", "torchtitan-2025", "the newest of its releases"},
@@ -178,7 +176,11 @@ inline constexpr std::array<CatalogName, 171> catalog_names{{
     {"software", "hugging-face", "hf-trainer", ""},
     {"software", "transformers", "hf-trainer", ""},
     {"software", "trainer", "hf-trainer", ""},
-    {"software", "accelerate", "hf-trainer", ""},
+    {"release", "megatron", "megatron-lm", ""},
+    {"release", "megatron-core", "megatron-lm", ""},
+    {"release", "mcore", "megatron-lm", ""},
+    {"release", "bridge", "megatron-bridge", ""},
+    {"release", "titan", "torchtitan", ""},
     {"software", "composer", "llm-foundry-2023", ""},
     {"software", "mosaicml", "llm-foundry-2023", ""},
     {"software", "titan", "torchtitan-2025", ""},

@@ -60,6 +60,14 @@ std::string_view check_file(const std::string& path) {
     parse_measurements(text, path);
     return "measurements";
   }
+  if (has_any(std::array{"releases"})) {
+    releases_of(std::move(document));
+    return "releases";
+  }
+  if (has_any(std::array{"recipes"})) {
+    recipes_of(std::move(document));
+    return "recipes";
+  }
   if (has_any(std::array{"hidden", "layers", "heads", "feedforward"})) {
     model_of(std::move(document));
     return "model";
@@ -76,7 +84,7 @@ std::string_view check_file(const std::string& path) {
   throw InputError(path,
                    "is no model (hidden, layers, ...), system (device, memory, ...), software "
                    "(gradient_accumulation, product_rate, ...), published source (label, titles, ...), "
-                   "spreads (iteration, allocated), samples, "
+                   "spreads (iteration, allocated), releases, recipes, samples, "
                    "measurements (cases, targets) or list of runs");
 }
 

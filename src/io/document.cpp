@@ -11,6 +11,7 @@
 
 #include "headroom/core/joined.hpp"
 #include "headroom/io/catalog.hpp"
+#include "headroom/io/releases_file.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -207,6 +208,7 @@ std::string names_nothing(const std::string& source, std::string_view kind) {
   if (std::filesystem::exists(source, error)) return {};
   const NameMeaning meaning = meaning_of(kind, source);
   if (meaning.names.size() == 1) return {};
+  if (kind == "software" && find_release(source)) return {};
   if (!meaning.names.empty()) {
     return fmt::format("may be {}{}: name one of them", quoted_choice(meaning.names),
                        meaning.because.empty() ? "" : fmt::format(" ({})", meaning.because));

@@ -202,6 +202,13 @@ void ObjectReader::optional_texts(std::string_view key, std::vector<std::string>
   if (find(key, /*required=*/false) != nullptr) texts(key, values);
 }
 
+void ObjectReader::optional_json(std::string_view key, std::string& text) {
+  const Json* const object = find(key, /*required=*/false);
+  if (object == nullptr) return;
+  if (!object->is_object()) return report(key, "must be an object" + found(*object));
+  text = object->dump();
+}
+
 void ObjectReader::take(std::string_view key, Bytes& value) { take_bytes(key, value, parse_bytes); }
 
 void ObjectReader::take(std::string_view key, Bytes& value, DeviceMemory) {

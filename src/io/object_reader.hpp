@@ -105,6 +105,9 @@ class ObjectReader {
     if (find(key, /*required=*/false) != nullptr) read(document_, at_ / std::string(key), value, fields);
   }
 
+  // An object whose members another table of fields reads: its text. Empty where it is left out.
+  void optional_json(std::string_view key, std::string& text);
+
   // A list of texts, possibly empty.
   void texts(std::string_view key, std::vector<std::string>& values);
   // Empty where it is left out.

@@ -30,6 +30,11 @@ class ObjectWriter {
   void optional(std::string_view key, const T& value, const Rule&...) {
     required(key, value);
   }
+  // Text that a reader takes must not be empty.
+  template <class... Rule>
+  void optional(std::string_view key, const std::string& value, const Rule&...) {
+    if (!value.empty()) required(key, value);
+  }
   template <class T, class... Rule>
   void optional(std::string_view key, const std::optional<T>& value, const Rule&...) {
     if (value) required(key, *value);
@@ -39,6 +44,9 @@ class ObjectWriter {
   }
   void optional_texts(std::string_view key, const std::vector<std::string>& values) {
     if (!values.empty()) texts(key, values);
+  }
+  void optional_json(std::string_view key, const std::string& text) {
+    if (!text.empty()) written_[std::string(key)] = nlohmann::ordered_json::parse(text);
   }
   template <class E>
   void optional_names(std::string_view key, const std::vector<E>& values) {

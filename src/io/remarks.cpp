@@ -9,6 +9,8 @@
 #include "document.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/io/quantity.hpp"
+#include "headroom/io/releases_file.hpp"
+#include "text.hpp"
 
 namespace headroom {
 namespace {
@@ -44,6 +46,14 @@ std::vector<std::string> remarks_on_memory(const std::string& text) {
 std::vector<std::string> remarks_on(std::string_view kind, const std::string& source,
                                     const std::vector<std::string>& overrides) {
   std::vector<std::string> remarks;
+  if (kind == "software") {
+    if (const std::optional<NamedRelease> release = find_release(source)) {
+      const std::string name = name_of(release->family, release->place);
+      if (name == source) return {};
+      return {fmt::format("{} is read as {}, released on {}", printable(source, 200), name,
+                          release->family.releases[release->place].date)};
+    }
+  }
   if (std::string name = how_read(source, kind); !name.empty()) remarks.push_back(std::move(name));
   if (kind != "system") return remarks;
   if (const std::optional<std::string> memory = stated_memory(source, overrides)) {

@@ -31,6 +31,8 @@ struct FileSchema {
 };
 constexpr std::array file_schemas{FileSchema{"measurements", measurements_schema},
                                   FileSchema{"model", model_schema},
+                                  FileSchema{"recipes", recipes_schema},
+                                  FileSchema{"releases", releases_schema},
                                   FileSchema{"runs", runs_schema},
                                   FileSchema{"samples", samples_schema},
                                   FileSchema{"software", software_schema},

@@ -110,6 +110,7 @@ class SchemaWriter {
     optional_texts(key, values);
   }
   void optional_texts(std::string_view key, const std::vector<std::string>&) { add_list(key, text_schema()); }
+  void optional_json(std::string_view key, const std::string&) { add(key, {{"type", "object"}}); }
   template <class E>
   void optional_names(std::string_view key, const std::vector<E>&) {
     add_list(key, names_schema<E>());

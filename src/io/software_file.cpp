@@ -106,6 +106,10 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional_names("cp_comm", software.cp_comm);
   fields.optional_names("moe_dispatchers", software.moe_dispatchers);
   fields.optional_names("precisions", software.precisions);
+  fields.optional_names("cuda_graph_kinds", software.cuda_graph_kinds);
+  fields.optional("sequence_parallel", software.sequence_parallel);
+  fields.optional("optimizer_dtypes", software.optimizer_dtypes);
+  fields.optional("released", software.released);
   fields.optional_names("searches", software.searches);
   fields.optional_names("offloads", software.offloads);
   fields.optional("post_validation", software.post_validation);
@@ -137,9 +141,13 @@ nlohmann::ordered_json json_of(const Software& software) {
 nlohmann::ordered_json software_schema() { return SchemaWriter::write(Software{}, software_fields); }
 
 Software read_software(const std::string& source, const std::vector<std::string>& overrides) {
-  Document document = open_document(source, "software");
+  const std::optional<NamedRelease> release = find_release(source);
+  Document document =
+      release ? document_of(release->family, release->place) : open_document(source, "software");
   apply_overrides(document, overrides, "set_software");
-  return software_of(std::move(document));
+  Software software = software_of(std::move(document));
+  if (release) software.name = name_of(release->family, release->place);
+  return software;
 }
 
 Software parse_software(std::string_view text, const std::string& file) {

@@ -19,6 +19,8 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/part_file.hpp"
 #include "headroom/io/quantity.hpp"
+#include "headroom/io/recipes_file.hpp"
+#include "headroom/io/releases_file.hpp"
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/samples_file.hpp"
@@ -71,6 +73,18 @@ void fuzz_software(std::string_view text) {
     insist(parse_software(write_software(software), fuzzed_file) == software,
            "a stack that is not what was written");
   });
+}
+
+void fuzz_releases(std::string_view text) {
+  with_answer([&] {
+    const StackFamily family = parse_releases(text, fuzzed_file);
+    insist(parse_releases(write_releases(family), fuzzed_file) == family,
+           "releases that are not what was written");
+  });
+}
+
+void fuzz_recipes(std::string_view text) {
+  with_answer([&] { parse_recipes(text, fuzzed_file); });
 }
 
 void fuzz_source(std::string_view text) {
@@ -267,6 +281,8 @@ constexpr std::array readers{
     FuzzedReader{"run_json", fuzz_run_json},
     FuzzedReader{"run_python", fuzz_run_python},
     FuzzedReader{"script", fuzz_script},
+    FuzzedReader{"releases", fuzz_releases},
+    FuzzedReader{"recipes", fuzz_recipes},
 };
 
 }  // namespace

@@ -247,10 +247,11 @@ TEST_CASE("check: tells a file's kind by its keys") {
   CHECK(contains(message_of([&] { return check("m,n,k,milliseconds\n1,2,3,nan\n"); }), "above zero"));
   CHECK(contains(message_of([&] { return check("[]"); }), "holds no runs"));
   CHECK(contains(message_of([&] { return check(R"({"cases": []})"); }), "/source: is missing"));
-  CHECK(contains(message_of([&] { return check(R"({"format": 1})"); }),
-                 ": is no model (hidden, layers, ...), system (device, memory, ...), software "
-                 "(gradient_accumulation, product_rate, ...), published source (label, titles, ...), spreads "
-                 "(iteration, allocated), samples, measurements (cases, targets) or list of runs"));
+  CHECK(contains(
+      message_of([&] { return check(R"({"format": 1})"); }),
+      ": is no model (hidden, layers, ...), system (device, memory, ...), software "
+      "(gradient_accumulation, product_rate, ...), published source (label, titles, ...), spreads "
+      "(iteration, allocated), releases, recipes, samples, measurements (cases, targets) or list of runs"));
   CHECK(contains(message_of([&] { return check(R"({"label": "A"})"); }), "/titles: is missing"));
   CHECK(contains(message_of([&] { return check(R"({"allocated": {}})"); }),
                  "/allocated/logarithm: is missing"));

@@ -284,12 +284,18 @@ struct Software {
   StackSharding sharding;
   std::vector<ParallelAxis> axes;       // parallelism offered by the stack; empty: all
   std::vector<ScheduleKind> schedules;  // offered by the stack; empty: all
-  std::vector<Offloads> offloads;       // offered by the stack; empty: all
+  std::vector<Offloads> offloads;       // offered by the stack; empty: all, of a release none
   // Context-parallel exchanges, dispatchers of expert tokens and precisions of linears that the stack offers;
   // empty: all.
   std::vector<CpComm> cp_comm;
   std::vector<Dispatcher> moe_dispatchers;
   std::vector<Precision> precisions;
+  std::vector<CudaGraphs> cuda_graph_kinds;  // CUDA graphs that the stack offers; empty: all
+  bool sequence_parallel = true;             // the stack has sequence parallelism
+  bool optimizer_dtypes = true;              // the stack can keep optimizer state in dtypes other than FP32
+  // Day of the release that this stack is ("2026-04-16"). A release refuses recomputation that `recompute` does
+  // not list; other stacks leave it to their launcher.
+  std::optional<std::string> released;
   // Choices that the release and its launcher have, and that a wide search tries or prices (search/widen.hpp).
   std::vector<WideChoice> searches;
   // With separate weight-gradient passes, a pipeline rank steps its optimizer when its passes are done. It

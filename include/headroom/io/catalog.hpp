@@ -16,7 +16,7 @@ struct EmbeddedFile {
 std::span<const EmbeddedFile> embedded_files();
 
 // In all functions below, `kind` is the files' folder without the plural s: "model", "system", "software",
-// "source", "measurement", "spread", "schema" (io/schema.hpp).
+// "release", "recipe", "source", "measurement", "spread", "schema" (io/schema.hpp).
 
 // Returns the names of a kind, sorted. Names are stems of file names, such as "gpt3-175b".
 std::vector<std::string_view> embedded_names(std::string_view kind);
