@@ -96,8 +96,9 @@ EstimateReply answer(const EstimateQuestion& question) {
     reply.trace = trace_of(plan);
   }
   if (question.with_launch) {
-    const Request& request = plan.request;
-    reply.launch = launch_flags(request.model, request.strategy, request.workload, request.software);
+    const std::optional<LaunchTarget> target =
+        question.target ? question.target : own_target(plan.request.software);
+    if (target) reply.launch = launch_of(plan.request, *target);
   }
   return reply;
 }

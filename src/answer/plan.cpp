@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/plan/allocator_use.hpp"
@@ -181,6 +182,37 @@ void leave_idle(PlanReply& reply, bool batch_is_free, const SearchOptions& optio
   reply.variants = variants_of(reply.comparison);
 }
 
+// Takes the plans with CUDA graphs of layers where these train faster. Searched only for a release that has them,
+// and only if graphs make the best plan without them faster. Graphs of layers refuse full recomputation
+// [Megatron-LM, megatron/core/transformer/transformer_config.py].
+void take_graphs(PlanReply& reply, const SearchOptions& options) {
+  const Software& software = reply.base.software;
+  const std::vector<CudaGraphs>& kinds = software.cuda_graph_kinds;
+  const bool has = software.released && contains(software.searches, WideChoice::cuda_graphs) &&
+                   (kinds.empty() || contains(kinds, CudaGraphs::layers));
+  if (!has || software.cuda_graphs != CudaGraphs::none || reply.result.plans.empty() ||
+      reply.space.breadth == Breadth::usual || contains(reply.space.recompute, RecomputePolicy::full))
+    return;
+  const Seconds best = reply.result.plans.front().iteration;
+  Request with_graphs = reply.base;
+  with_graphs.software.cuda_graphs = CudaGraphs::layers;
+  Request same = with_graphs;
+  same.strategy = reply.result.plans.front().strategy;
+  const Evaluation evaluation = evaluate(same);
+  if (account(evaluation).timing->iteration.total >= worth_a_change * best) return;
+  Space space = reply.space;
+  if (space.recompute.empty()) space.recompute = software.recompute;
+  std::erase(space.recompute, RecomputePolicy::full);
+  std::erase(space.recompute, RecomputePolicy::ops);  // stands for modules, which the space tries beside
+  SearchResult result = search(with_graphs, space, options);
+  widen(result, with_graphs, space, options);
+  if (result.plans.empty() || result.plans.front().iteration >= worth_a_change * best) return;
+  reply.base = std::move(with_graphs);
+  reply.space = std::move(space);
+  reply.result = std::move(result);
+  reply.comparison.offers.front().software = reply.base.software;
+}
+
 }  // namespace
 
 PlanTask task_of(const PlanQuestion& question, const Watch& watch) {
@@ -191,6 +223,7 @@ PlanTask task_of(const PlanQuestion& question, const Watch& watch) {
   const std::optional<Question> inverse = inverse_of(question);
   const bool of_size =
       inverse && (inverse->extreme == Extreme::max_sequence || inverse->extreme == Extreme::max_layers);
+  task.base.insisted = insisted_fields(task.base, task.space);
   check_values(task.base, task.space, task.comparison, of_size ? ModelSize::asked : ModelSize::given);
   if (!inverse) return task;
   task.found = find_held(task.base, task.space, *inverse, task.comparison.global_batches, watch);
@@ -239,6 +272,8 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   const Request asked = reply.base;
   const Space asked_space = reply.space;
   if (!compares(reply)) widen(reply.result, reply.base, reply.space, options);
+  if (!compares(reply) && !reply.found && !reply.result.undecided && reply.base.system.performance)
+    take_graphs(reply, options);
   if (!question.use_all_devices && !compares(reply) && !reply.found && !reply.result.undecided)
     leave_idle(reply, question.default_batch && !why, options);
   const auto searched_of = [&](const Candidate& candidate) {
@@ -279,7 +314,8 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   }
   if (question.with_launch && !reply.accounts.empty()) {
     const Request& best = account(reply.accounts.front().evaluation).request;
-    reply.accounts.front().launch = launch_flags(best.model, best.strategy, best.workload, best.software);
+    const std::optional<LaunchTarget> target = question.target ? question.target : own_target(best.software);
+    if (target) reply.accounts.front().launch = launch_of(best, *target);
   }
   if (reply.base.system.performance) reply.spread = iteration_spread(reply.base, embedded_spreads());
   if (const std::optional<Seconds> limit = limit_of(question, reply.base.workload, reply.space.devices)) {

@@ -5,12 +5,15 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/recipe_flags.hpp"
+
 namespace headroom::cli {
 namespace {
 
 std::string_view key_of(std::string_view override) { return override.substr(0, override.find('=')); }
 
-// Adds the earlier overrides, but those of keys that are overridden again.
+}  // namespace
+
 void lay_over(const std::vector<std::string>& earlier, std::vector<std::string>& later) {
   std::vector<std::string> kept;
   std::copy_if(earlier.begin(), earlier.end(), std::back_inserter(kept), [&](const std::string& one) {
@@ -19,8 +22,6 @@ void lay_over(const std::vector<std::string>& earlier, std::vector<std::string>&
   });
   later.insert(later.begin(), kept.begin(), kept.end());
 }
-
-}  // namespace
 
 AllFlags changed_flags(const AllFlags& first, const std::string& option, const std::string& text,
                        void (*add)(Command, SystemFlags&)) {
@@ -31,7 +32,11 @@ AllFlags changed_flags(const AllFlags& first, const std::string& option, const s
   ArgumentReader reader;
   add_request_flags(reader.command(), result.request);
   add(reader.command(), result.system);
-  reader.read(option, first.request.model + " " + text);
+  add_recipe_flag(reader.command(), result.request);
+  // A recipe says the model of a side that names none.
+  const bool named = !first.request.model.empty();
+  reader.read(option, (named ? first.request.model : "model") + " " + text);
+  if (!named) result.request.model.clear();
   lay_over(first.request.overrides, result.request.overrides);
   lay_over(first.system.overrides, result.system.overrides);
   lay_over(first.system.software_overrides, result.system.software_overrides);

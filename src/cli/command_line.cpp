@@ -20,7 +20,8 @@ namespace headroom::cli {
 class App : public CLI::App {
  public:
   using CLI::App::App;
-  std::vector<const CLI::Option*> outputs;  // those that name files to write
+  std::vector<const CLI::Option*> outputs;                          // those that name files to write
+  std::map<std::string, std::vector<std::string>> values_of_flags;  // of flags that may have one
 };
 
 namespace {
@@ -63,6 +64,30 @@ bool has_flag(const CLI::App& app, const std::string& flag) {
   return app.get_option_no_throw(flag) != nullptr ||
          std::any_of(below.begin(), below.end(),
                      [&](const CLI::App* command) { return has_flag(*command, flag); });
+}
+
+// Returns the values that a flag of a command or of one below it may have.
+std::vector<std::string> values_of_flag(const CLI::App& app, const std::string& flag) {
+  if (const auto* const own = dynamic_cast<const App*>(&app)) {
+    if (const auto found = own->values_of_flags.find(flag); found != own->values_of_flags.end())
+      return found->second;
+  }
+  for (const CLI::App* const below : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (std::vector<std::string> values = values_of_flag(*below, flag); !values.empty()) return values;
+  }
+  return {};
+}
+
+// Puts the value of such a flag behind an equals sign, or it would be a positional argument.
+std::vector<std::string> with_values_of_flags(const CLI::App& app, std::vector<std::string> arguments) {
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (!arguments[i].starts_with("--")) continue;
+    const std::vector<std::string> values = values_of_flag(app, arguments[i]);
+    if (std::find(values.begin(), values.end(), arguments[i + 1]) == values.end()) continue;
+    arguments[i] += "=" + arguments[i + 1];
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return arguments;
 }
 
 OwnNames own_names(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -180,6 +205,12 @@ Option Command::flag(const std::string& names, bool& value, const std::string& h
   return Option(*app_->add_flag(names, value, help));
 }
 
+Option Command::flag(const std::string& names, std::string& value, const std::string& type,
+                     const std::vector<std::string>& values, const std::string& help) const {
+  app_->values_of_flags[names] = values;
+  return Option(*app_->add_flag(names, value, help)->type_name(type));
+}
+
 Option Command::output(const std::string& names, std::string& file, const std::string& help) const {
   CLI::Option* const option = app_->add_option(names, file, help)->type_name("FILE");
   app_->outputs.push_back(option);
@@ -253,7 +284,7 @@ void CommandLine::run(int argc, const char* const* argv) {
     std::for_each(dashes + 1, arguments.end(), [](std::string& word) { word = "--script-argument=" + word; });
     arguments.erase(dashes);
   }
-  OwnNames own = own_names(*app_, arguments);
+  OwnNames own = own_names(*app_, with_values_of_flags(*app_, std::move(arguments)));
   typed_ = own.typed;
   check_flags(*app_, own);
   try {
@@ -286,7 +317,7 @@ void ArgumentReader::read(const std::vector<std::string>& arguments) {
     const std::size_t equals = std::min(argument.find('='), argument.size());
     const std::string flag = argument.substr(0, equals);
     const CLI::Option* const option = flag.starts_with("--") ? app_->get_option_no_throw(flag) : nullptr;
-    if (option == nullptr || option->get_expected_min() > 0) continue;
+    if (option == nullptr || option->get_expected_min() > 0 || !values_of_flag(*app_, flag).empty()) continue;
     const std::string value = argument.substr(std::min(equals + 1, argument.size()));
     if (value != "yes" && value != "no" && value != "true") {
       throw InputError(flag, "must be yes or no, not '" + printable(value) + "'");

@@ -4,6 +4,7 @@
 #include "cli/command.hpp"
 #include "cli/launch_file.hpp"
 #include "cli/output.hpp"
+#include "cli/recipe_flags.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -14,7 +15,8 @@ struct CompareFlags {
   OutputFlags output;
 };
 
-Request request_of(const AllFlags& flags) {
+Request request_of(AllFlags flags, bool has_system) {
+  use_recipe(flags, "headroom compare", has_system);
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
@@ -23,14 +25,17 @@ Request request_of(const AllFlags& flags) {
   return request;
 }
 
-ExitCode compare(const CompareFlags& flags) {
+ExitCode compare(const Command& command, const CompareFlags& flags) {
   const Style style = style_of(flags.output);
-  const Request before = request_of(flags.first);
+  const bool has_system = command.is_given("--system");
+  const Request before = request_of(flags.first, has_system);
   AllFlags second = changed_flags(flags.first, "--to", flags.change, add_system_flags);
+  const bool changes_system = has_system || second.system.system != flags.first.system.system;
   // The default follows the layout: with it, iterations of different batches would be compared.
   FlagText& batch = second.request.text("global_batch");
-  if (!batch) batch = std::to_string(before.workload.global_batch);
-  const CompareReply reply = answer(CompareQuestion{.before = before, .after = request_of(second)});
+  if (!batch && !second.request.recipe) batch = std::to_string(before.workload.global_batch);
+  const CompareReply reply =
+      answer(CompareQuestion{.before = before, .after = request_of(second, changes_system)});
   write(flags.output, render(reply, flags.change, style));
   return std::holds_alternative<Plan>(reply.after) ? ExitCode::done : ExitCode::infeasible;
 }
@@ -42,6 +47,7 @@ void add_compare(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<CompareFlags>();
   add_request_flags(command, flags->first.request);
   add_system_flags(command, flags->first.system);
+  add_recipe_flag(command, flags->first.request);
   command
       .option("--to", flags->change, "'FLAGS'",
               "Flags of the other side where it differs: strategy, system or training stack")
@@ -52,9 +58,9 @@ void add_compare(Command program, ExitCode& exit_code) {
       "  headroom compare gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --recompute full --to '--sp --recompute "
       "selective'\n"
       "\nExit code: 0 the other strategy fits, 2 bad input, 3 it does not fit.");
-  command.on_run([flags, &exit_code] {
+  command.on_run([flags, command, &exit_code] {
     take_launch_file(flags->first.request, flags->first.system);
-    with_places(flags->first.request, [&] { exit_code = compare(*flags); });
+    with_places(flags->first.request, [&] { exit_code = compare(command, *flags); });
   });
 }
 

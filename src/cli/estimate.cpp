@@ -5,7 +5,9 @@
 #include "cli/flags.hpp"
 #include "cli/follow_up.hpp"
 #include "cli/launch_file.hpp"
+#include "cli/launch_output.hpp"
 #include "cli/output.hpp"
+#include "cli/recipe_flags.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
 
@@ -18,28 +20,35 @@ struct EstimateFlags {
   CapacityFlags capacity;
   bool no_suggestions = false;
   bool timeline = false;
-  bool launch = false;
+  LaunchOutput launch;
   OutputFlags output;
 };
 
-ExitCode estimate(const EstimateFlags& flags) {
+ExitCode estimate(const Command& command, EstimateFlags flags) {
+  AllFlags all{flags.request, flags.system};
+  use_recipe(all, "headroom estimate", command.is_given("--system"));
+  flags.request = std::move(all.request);
+  flags.system = std::move(all.system);
   const Style style = style_of(flags.output);
   std::vector<Problem> problems;
   Request request = read_request(flags.request, problems);
   read_system_flags(flags.system, request, problems);
   use_stack_defaults(flags.request, request);
   const Training training = read_training(flags.capacity, problems);
-  check_launch_format(flags.launch, style, problems);
-  if (flags.launch && !request.software.launcher)
-    problems.push_back(
-        {"--launch", "needs a stack whose launcher is known, which " + request.software.name + " is not"});
+  const Software* const stack = &request.software;
+  const std::optional<LaunchTarget> target = read_target(flags.launch, {&stack, 1}, style, problems);
   if (!problems.empty()) throw InputError(problems);
+  if (target) request.software = started_by(std::move(request.software), *target);
 
-  const EstimateReply reply = answer(EstimateQuestion{.request = std::move(request),
-                                                      .training = training,
-                                                      .with_alternatives = !flags.no_suggestions,
-                                                      .with_schedule = flags.timeline,
-                                                      .with_launch = flags.launch});
+  EstimateReply reply = answer(EstimateQuestion{.request = std::move(request),
+                                                .training = training,
+                                                .with_alternatives = !flags.no_suggestions,
+                                                .with_schedule = flags.timeline,
+                                                .with_launch = is_asked(flags.launch),
+                                                .target = target});
+  write_launch(flags.launch, reply.launch, flags.output.file);
+  if (!flags.launch.folder.empty() && reply.launch && style.format != Format::json)
+    reply.launch->files.clear();
   const EstimateWords words{.plan =
                                 plan_command(flags.request, flags.system, account(reply.evaluation).request)};
   write(flags.output, render(reply, words, style));
@@ -54,11 +63,11 @@ void add_estimate(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<EstimateFlags>();
   add_request_flags(command, flags->request);
   add_system_flags(command, flags->system);
+  add_recipe_flag(command, flags->request);
   add_capacity_flags(command, flags->capacity);
   command.flag("--timeline", flags->timeline,
                "Draw the pipeline schedule and the memory of the peak rank over time");
-  command.flag("--launch", flags->launch,
-               "Print the strategy as flags of the stack's launcher, and name what it has no flag for");
+  add_launch_output(command, flags->launch, "Print a launch of the strategy: script and configuration");
   command.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
   add_output_flags(command, flags->output);
   command.footer(
@@ -68,9 +77,9 @@ void add_estimate(Command program, ExitCode& exit_code) {
       "  headroom estimate llama-3-70b -t 8 -p 4 --devices 256 --global-batch 1024 --sp --tokens 15T\n"
       "  headroom estimate my-model.json --set layers=64 --sequence 8192 -t 8 --format json\n"
       "\nExit code: 0 it fits, 2 bad input, 3 it does not fit.");
-  command.on_run([flags, &exit_code] {
+  command.on_run([flags, command, &exit_code] {
     take_launch_file(flags->request, flags->system);
-    with_places(flags->request, [&] { exit_code = estimate(*flags); });
+    with_places(flags->request, [&] { exit_code = estimate(command, *flags); });
   });
 }
 

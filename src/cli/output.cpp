@@ -83,12 +83,6 @@ Style style_of(const OutputFlags& flags) {
   return style;
 }
 
-void check_launch_format(bool launch, const Style& style, std::vector<Problem>& problems) {
-  if (launch && style.format == Format::csv)
-    problems.push_back(
-        {"--launch", "does not go with --format csv, whose rows hold no flags: use table, markdown or json"});
-}
-
 namespace {
 
 // A name beside the target that nothing has yet, so that no file of the user's is overwritten.

@@ -25,9 +25,6 @@ void add_output_flags(Command command, OutputFlags& flags);
 // prints the same bytes. Throws InputError for what cannot be read.
 Style style_of(const OutputFlags& flags);
 
-// Rows of CSV hold no flags of a launcher: --launch is refused with them.
-void check_launch_format(bool launch, const Style& style, std::vector<Problem>& problems);
-
 // Text on its way to stdout, where each piece is seen at once, or to a new file that takes the name when it is whole, so
 // that a failure leaves the old one. Throws InputError when it cannot be written.
 class Output {

@@ -14,9 +14,11 @@
 #include "cli/follow_up.hpp"
 #include "cli/inquiry.hpp"
 #include "cli/launch_file.hpp"
+#include "cli/launch_output.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_lists.hpp"
 #include "cli/progress.hpp"
+#include "cli/recipe_flags.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/shards.hpp"
 #include "cli/space_flags.hpp"
@@ -43,7 +45,7 @@ struct PlanFlags {
   FlagText shard;
   FlagText time_limit;
   bool timing = false;
-  bool launch = false;
+  LaunchOutput launch;
   bool use_all_devices = false;
   OutputFlags output;
 };
@@ -76,13 +78,6 @@ void refuse_lists(const PlanFlags& flags, const PlanQuestion& question, std::vec
   if (flags.lists.batch_range && flags.find.find == "max-batch") {
     problems.push_back({"--batch-range", "does not go with --find max-batch, which looks for the batch"});
   }
-  const auto launches = [&](const Software& software) {
-    if (flags.launch && !software.launcher)
-      problems.push_back(
-          {"--launch", "needs a stack whose launcher is known, which " + software.name + " is not"});
-  };
-  if (question.offers.empty()) launches(question.base.software);
-  for (const Offer& offer : question.offers) launches(offer.software);
   if (question.global_batches.size() > 1 && (flags.why || flags.shard)) {
     problems.push_back({"--global-batch", "must be one number for --why and --shard"});
   }
@@ -100,7 +95,7 @@ void use_example(PlanFlags& flags) {
 PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector<Problem>& problems) {
   use_example(flags);
   PlanQuestion question{
-      .with_launch = flags.launch, .use_all_devices = flags.use_all_devices, .accounts = shown};
+      .with_launch = is_asked(flags.launch), .use_all_devices = flags.use_all_devices, .accounts = shown};
   const Lists lists = take_lists(flags.request, flags.system, flags.space);
   question.base = read_request(flags.request, problems);
   question.default_batch = !lists.global_batches && flags.find.find != "max-batch";
@@ -134,16 +129,36 @@ struct Asked {
   PlanWords words;
 };
 
+// Prices and searches what the program that is asked for can start.
+void start_by(LaunchTarget target, PlanQuestion& question) {
+  question.base.software = started_by(std::move(question.base.software), target);
+  for (Offer& offer : question.offers) offer.software = started_by(std::move(offer.software), target);
+  const Space open;
+  Space& space = question.space;
+  if (target == LaunchTarget::axolotl || target == LaunchTarget::llama_factory) {
+    if (space.sync_each_batch == open.sync_each_batch) space.sync_each_batch = {false};
+  } else if (target == LaunchTarget::nemo) {
+    space.layouts = Layouts::even;
+    if (space.overlap_expert_all_to_all.empty()) space.overlap_expert_all_to_all = {false};
+  }
+}
+
 // Answers an inverse question on its way. Throws InputError with all problems.
 Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> problems,
                  const Watch& watch = {}) {
   std::int64_t top = 10;
   read_count("--top", flags.top, top, problems);
-  check_launch_format(flags.launch, style, problems);
   const auto shown = static_cast<std::size_t>(top);
   Asked asked;
   asked.question = read_plan_question(flags, style.format == Format::json ? shown : 0, problems);
+  std::vector<const Software*> stacks;
+  if (asked.question.offers.empty()) stacks.push_back(&asked.question.base.software);
+  for (const Offer& offer : asked.question.offers) stacks.push_back(&offer.software);
+  asked.question.target = read_target(flags.launch, stacks, style, problems);
+  if (!flags.launch.folder.empty() && flags.shard)
+    problems.push_back({"--launch-dir", "does not go with --shard, which finds no whole plan"});
   if (!problems.empty()) throw InputError(std::move(problems));
+  if (asked.question.target) start_by(*asked.question.target, asked.question);
   asked.question.shown.plans = shown;
   asked.question.shown.pareto = style.format == Format::json ? static_cast<std::size_t>(-1) : shown;
   asked.task = task_of(asked.question, watch);
@@ -208,8 +223,21 @@ void tell_own(const OwnStrategy& own, const PlanReply& reply) {
   }
 }
 
-ExitCode print(const PlanReply& reply, const PlanWords& words, const OutputFlags& output) {
+// Adds the CUDA graphs that plans take, beyond what was asked for, to the commands that estimate them.
+void add_taken_graphs(Asked& asked, const PlanReply& reply) {
+  const CudaGraphs graphs = reply.base.software.cuda_graphs;
+  if (graphs == asked.question.base.software.cuda_graphs || asked.question.offers.size() > 1) return;
+  for (std::string& estimate : asked.words.estimates)
+    estimate += " --set-software cuda_graphs=" + std::string(name_of(graphs));
+}
+
+ExitCode print(PlanReply& reply, const PlanWords& words, const PlanFlags& flags, const OutputFlags& output) {
   const Style style = style_of(output);
+  if (!reply.accounts.empty()) {
+    std::optional<Launch>& launch = reply.accounts.front().launch;
+    write_launch(flags.launch, launch, output.file);
+    if (!flags.launch.folder.empty() && launch && style.format != Format::json) launch->files.clear();
+  }
   write(output, render(reply, words, style));
   // Rows of CSV have no place for it.
   if (reply.result.undecided && style.format == Format::csv)
@@ -253,7 +281,16 @@ AnswerTiming timing_of(const Times& times, const PlanReply& reply, const PlanWor
           .elapsed_seconds = seconds_since(times.start)};
 }
 
+// Puts what a recipe asks about into flags that were not given.
+void use_recipe(PlanFlags& flags, bool has_system) {
+  AllFlags all{flags.request, flags.system};
+  use_recipe(all, flags.space, has_system);
+  flags.request = std::move(all.request);
+  flags.system = std::move(all.system);
+}
+
 ExitCode plan(const Command& command, PlanFlags& flags) {
+  use_recipe(flags, command.is_given("--system"));
   const Style style = style_of(flags.output);
   Times times;
   std::vector<Problem> problems;
@@ -284,18 +321,20 @@ ExitCode plan(const Command& command, PlanFlags& flags) {
     progress.reset();
     return write_part(command, flags, *shard, result);
   }
-  const PlanReply reply =
+  PlanReply reply =
       reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why, options);
+  add_taken_graphs(asked, reply);
   if (const std::optional<Stop> stop = stopping->end()) asked.words.stop = *stop;
   progress.reset();
   if (flags.timing) asked.words.timing = timing_of(times, reply, asked.words, style);
-  const ExitCode code = print(reply, asked.words, flags.output);
+  const ExitCode code = print(reply, asked.words, flags, flags.output);
   if (flags.own) tell_own({*flags.own, flags.system}, reply);
   return code;
 }
 
 void add_flags(Command command, PlanFlags& flags) {
   add_search_flags(command, flags.request, flags.system, flags.space);
+  add_recipe_flag(command, flags.request);
   command.find("model").required(false).describe(
       "MODEL",
       "A model's name (see: headroom list models) or a model file; without one, gpt3-175b on 64 GPUs");
@@ -323,8 +362,7 @@ void add_flags(Command command, PlanFlags& flags) {
                  "Explain why this strategy (flags of estimate) is not among the plans");
   command.option("--threads", flags.threads, "N",
                  "Search threads (default: all cores); the answer does not depend on them");
-  command.flag("--launch", flags.launch,
-               "Print the best plan as flags of the stack's launcher, and name what it has no flag for");
+  add_launch_output(command, flags.launch, "Print a launch of the best plan: script and configuration");
   add_shard_flag(command, flags.shard);
   add_time_limit_flag(command, flags.time_limit);
   command.flag("--timing", flags.timing,
@@ -344,10 +382,11 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
   std::vector<SearchResult> results;
   results.reserve(parts.size());
   for (PartReader& part : parts) results.push_back(read_result(part, question.task.base.strategy));
-  const PlanReply reply =
+  PlanReply reply =
       reply_to(question.question, std::move(question.task), merged(results), question.question.why,
                {.threads = std::max(1U, std::thread::hardware_concurrency())});
-  return print(reply, question.words, flags);
+  add_taken_graphs(question, reply);
+  return print(reply, question.words, asked, flags);
 }
 
 void add_plan(Command program, ExitCode& exit_code) {

@@ -26,6 +26,7 @@ struct RequestFlags {
   FlagText attention;
   FlagText detail;
   FlagText devices;
+  FlagText recipe;  // cli/recipe_flags.hpp
   std::array<FieldFlag, strategy_fields.size()> fields;
   // Of a launch file in place of the model.
   FlagText named_model;

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "headroom/core/contains.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom {
@@ -13,8 +14,9 @@ namespace {
 const std::vector<const Topic*>& topics() {
   static const auto all = [] {
     std::vector<const Topic*> list;
-    for (const auto of_file : {rules::of_ranks, rules::of_pipeline, rules::of_recompute, rules::of_state,
-                               rules::of_precision, rules::of_stack}) {
+    for (const auto of_file :
+         {rules::of_ranks, rules::of_pipeline, rules::of_recompute, rules::of_state, rules::of_precision,
+          rules::of_stack, rules::of_launchers, rules::of_torch_launchers}) {
       for (const Topic& topic : of_file()) list.push_back(&topic);
     }
     return list;
@@ -59,6 +61,12 @@ Problem problem_of(const Rule& rule, const RuleCase& it) {
   return {std::string(rule.field.empty() ? it.field : rule.field), text_of(rule, it)};
 }
 
+// Returns whether the user set the field that a launcher refuses.
+bool is_waived(const Topic& topic, const Rule& rule, const RuleCase& it) {
+  return topic.whose == Whose::launcher && it.insisted != nullptr &&
+         contains(*it.insisted, rule.field.empty() ? it.field : rule.field);
+}
+
 // Calls broken(rule, case) for each rule that does not hold, until that returns false.
 template <class Broken>
 void visit_broken(const Asked& asked, const RuleSet& set, const Broken& broken) {
@@ -68,7 +76,7 @@ void visit_broken(const Asked& asked, const RuleSet& set, const Broken& broken) 
   for (const Topic* const topic : topics_of(set)) {
     const auto visit = [&](const RuleCase& it) {
       for (const Rule& rule : topic->rules) {
-        if (goes_on && !rule.holds(it)) goes_on = broken(rule, it);
+        if (goes_on && !rule.holds(it) && !is_waived(*topic, rule, it)) goes_on = broken(rule, it);
       }
     };
     topic->each(strategy, visit);
@@ -127,8 +135,8 @@ std::vector<Problem> system_illegalities(const System& system, const Strategy& s
 }
 
 std::vector<Problem> launcher_gaps(const Software& software, const Transformer& model,
-                                   const Strategy& strategy) {
-  return problems_of({model, strategy, {}, software}, rules_of(Whose::launcher));
+                                   const Strategy& strategy, const Workload& workload) {
+  return problems_of({model, strategy, workload, software}, rules_of(Whose::launcher));
 }
 
 }  // namespace headroom

@@ -92,7 +92,7 @@ void warn_of_extrapolation(const Plan& plan, bool reduction_within_fit, std::vec
        "a collective spans more ranks than those that the rates were fitted on");
   warn(beyond.unaligned_heads, "unaligned_heads",
        "the head size is not a multiple of 8: attention is timed without tensor cores");
-  const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
+  const auto& [model, system, software, strategy, workload, detail, margin, insisted] = plan.request;
   warn(beyond.attention_size, "extrapolated_flash_attention",
        "flash attention runs at a sequence length or head size that its rates were not fitted on");
   warn(beyond.flash_attention && any_assumed(system.performance->rates.flash_attention),
@@ -163,13 +163,13 @@ bool keeps_to_leaves(const Performance& performance, std::int64_t job, std::int6
 
 std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activations,
                                  const KindCounts& counts, bool reduction_within_fit) {
-  const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
+  const auto& [model, system, software, strategy, workload, detail, margin, insisted] = plan.request;
   std::vector<Warning> warnings;
   const auto warn = [&](std::string code, std::string text) {
     warnings.push_back({std::move(code), std::move(text)});
   };
-  for (const Problem& gap : launcher_gaps(software, model, strategy))
-    warn(std::string(no_launcher_flag), "no flag launches " + by_flag(gap).rule);
+  for (const Problem& gap : launcher_gaps(software, model, strategy, workload))
+    warn(std::string(no_launcher_flag), "the stack's launcher cannot run this: " + by_flag(gap).rule);
   const std::int64_t job = devices(strategy);
   const std::int64_t connected = connected_devices(system, job);
   if (strategy.tensor_parallel > connected) {

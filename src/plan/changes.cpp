@@ -227,6 +227,19 @@ std::vector<Edits> changes_on_same_devices(const Request& request) {
   return std::move(changes.list);
 }
 
+std::vector<Edits> changes_of_state(const Request& request) {
+  Changes changes;
+  const Strategy& strategy = request.strategy;
+  const std::string half(name_of(Dtype::bf16));
+  if (!request.software.released) return {};
+  if (strategy.gradient_dtype == Dtype::fp32 && searches(request, WideChoice::gradient_dtype))
+    changes.add({{"gradient_dtype", half}});
+  if (request.software.optimizer_dtypes && strategy.optimizer.exp_avg == MomentDtype::fp32 &&
+      strategy.optimizer.exp_avg_sq == MomentDtype::fp32 && strategy.data_sharding != DataSharding::none)
+    changes.add({{"exp_avg_dtype", half}, {"exp_avg_sq_dtype", half}});
+  return std::move(changes.list);
+}
+
 std::vector<Edits> changes_of_offloading(const Request& request) {
   Changes changes;
   const Offload& offload = request.strategy.offload;
@@ -249,7 +262,9 @@ std::vector<Edits> changes_of_offloading(const Request& request) {
 }
 
 bool launchable(const Request& request, const Strategy& strategy) {
-  const auto gaps = [&](const Strategy& one) { return launcher_gaps(request.software, request.model, one); };
+  const auto gaps = [&](const Strategy& one) {
+    return launcher_gaps(request.software, request.model, one, request.workload);
+  };
   const std::vector<Problem> own = gaps(request.strategy);
   for (const Problem& gap : gaps(strategy)) {
     const bool had =

@@ -33,7 +33,8 @@ Component largest_component(const RankMemory& rank) {
 }
 
 Asked asked(const Request& request, const Strategy& strategy, KnownLayers* known) {
-  return {request.model, strategy, request.workload, request.software, &request.system, known};
+  return {request.model,   strategy, request.workload, request.software,
+          &request.system, known,    &request.insisted};
 }
 
 std::vector<Problem> illegalities(const Request& request, const Strategy& strategy) {

@@ -129,6 +129,10 @@ std::vector<Alternative> remedies(const Request& request, std::size_t most) {
   std::vector<Fitting> found;
   std::vector<Edits> changes = changes_on_same_devices(request);
   try_sets(trial, request, changes, 0, 2, {}, found);
+  if (found.empty()) {
+    for (Edits& change : changes_of_state(request)) changes.push_back(std::move(change));
+    try_sets(trial, request, changes, 0, 2, {}, found);
+  }
   if (found.empty()) {  // offloading is the last resort
     for (Edits& change : changes_of_offloading(request)) changes.push_back(std::move(change));
     try_sets(trial, request, changes, 0, 2, {}, found);

@@ -185,7 +185,8 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   if (markdown) text += '\n';
   text += layout_line(request.strategy, request.workload) + "\n" +
           policy_line(request.strategy, request.software) + "\n";
-  if (const std::string stages = launch_line(request.model, request.strategy); !stages.empty())
+  if (const std::string stages = launch_line(request.model, request.software, request.strategy);
+      !stages.empty())
     text += stages + "\n";
   text += "\n";
   text += verdict_line(plan, style) + "\n";
@@ -206,7 +207,6 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   }
   text += loads_text(report, plan, style);
   text += alternatives_text(report, words);
-  if (report.launch) text += launch_text(*report.launch, style);
   if (!plan.warnings.empty()) text += '\n';
   for (const Warning& warning : plan.warnings) {
     text += fmt::format("warning [{}]: {}\n", warning.code, warning.text);
@@ -227,7 +227,8 @@ std::string render(const EstimateReply& report, const EstimateWords& words, cons
     }
     case Format::csv: return to_csv(bytes_table(account(report.evaluation)));
     case Format::table:
-    case Format::markdown: return fitted(estimate_text(report, words, style), style);
+    case Format::markdown:
+      return fitted(estimate_text(report, words, style), style) + launch_text(report.launch, style);
   }
   EXPECTS(!"unknown format");
   return {};

@@ -61,6 +61,26 @@ OrderedJson cost_json(const LayerCost& cost) {
           {"recompute", pass_json(cost.recompute)}};
 }
 
+OrderedJson launch_json(const Launch& launch) {
+  OrderedJson files = OrderedJson::object();
+  for (const auto& [name, text] : launch.files) files[name] = text;
+  OrderedJson environment = OrderedJson::object();
+  for (const auto& [name, value] : launch.environment) {
+    if (value.empty()) {
+      environment[name] = nullptr;
+    } else {
+      environment[name] = value;
+    }
+  }
+  return {{"launcher", name_of(launch.target)},
+          {"release", launch.release},
+          {"files", std::move(files)},
+          {"environment", std::move(environment)},
+          {"command", launch.command},
+          {"flags", launch.flags},
+          {"lacks", launch.lacks}};
+}
+
 OrderedJson sourced_interval_json(const IterationInterval& interval, const IterationSpread& spread) {
   OrderedJson json = interval_json(interval);
   json["step_rates"] = name_of(spread.rates);
@@ -241,9 +261,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
   }
   json["alternatives"] = std::move(alternatives);
   if (report.launch) {
-    json["launch"] = {{"launcher", name_of(report.launch->launcher)},
-                      {"flags", report.launch->flags},
-                      {"lacks", report.launch->lacks}};
+    json["launch"] = launch_json(*report.launch);
   }
   json["assumptions"] = std::move(assumptions);
   json["warnings"] = warnings_json(plan);

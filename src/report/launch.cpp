@@ -4,6 +4,7 @@
 
 #include "headroom/model/hybrid_pattern.hpp"
 #include "headroom/parallel/stage_layout.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "report/text.hpp"
 
 namespace headroom {
@@ -37,10 +38,13 @@ std::string bare_ends(const Transformer& model, const Strategy& strategy) {
 
 }  // namespace
 
-std::string launch_line(const Transformer& model, const Strategy& strategy) {
+std::string launch_line(const Transformer& model, const Software& software, const Strategy& strategy) {
   std::string text;
   if (stage_layout(model.layers, strategy) == StageLayout::uneven) {
-    text = "uneven stages: Megatron-Core's " + stage_flags(model, strategy) + bare_ends(model, strategy);
+    text = software.launcher == Launcher::torchtitan
+               ? fmt::format("uneven stages: {} layers", value_of(*find_field("stage_layers"), strategy, {}))
+               : "uneven stages: Megatron-Core's " + stage_flags(model, strategy);
+    text += bare_ends(model, strategy);
   }
   if (strategy.microbatch_group_size > strategy.pipeline_parallel) {
     text += fmt::format(
@@ -51,22 +55,17 @@ std::string launch_line(const Transformer& model, const Strategy& strategy) {
   return text;
 }
 
-std::string launch_text(const LaunchFlags& launch, const Style& style) {
-  const bool overrides = launch.launcher == Launcher::deepspeed;
-  std::string text = fmt::format("\n{} {}:\n", overrides ? "In the configuration of" : "Launch with",
-                                 name_of(launch.launcher));
-  std::string line = " ";
-  for (const std::string& flag : launch.flags) {
-    const bool full = line.size() > 1 && style.columns > 0 && line.size() + flag.size() + 3 > style.columns;
-    if (overrides ? line.size() > 1 : full) {
-      text += line + (overrides ? "\n" : " \\\n");
-      line = overrides ? " " : "   ";
-    }
-    line += " " + flag;
+std::string launch_text(const std::optional<Launch>& launch, const Style& style) {
+  if (!launch) return {};
+  const bool markdown = style.format == Format::markdown;
+  std::string text = fmt::format("\nLaunch with {}: {}\n", launch->release, launch->command);
+  if (markdown && !launch->lacks.empty()) text += '\n';
+  for (const std::string& lack : launch->lacks)
+    text += in_lines("- cannot be launched: " + lack, style.columns, 2) + "\n";
+  for (const auto& [name, written] : launch->files) {
+    text += markdown ? fmt::format("\n`{}`:\n\n```\n{}```\n", name, written)
+                     : fmt::format("\n--- {}\n{}", name, written);
   }
-  text += line + "\n";
-  for (const std::string& lack : launch.lacks)
-    text += in_lines("- no flag for " + lack, style.columns, 2) + "\n";
   return text;
 }
 

@@ -1,18 +1,19 @@
-// The flags of a stack's launcher, as a report shows them.
+// A launch, as a report shows it.
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "headroom/interop/launch_flags.hpp"
+#include "headroom/interop/launch.hpp"
 #include "headroom/report/table.hpp"
 
 namespace headroom {
 
-// In lines, with what the launcher has no flag for.
-std::string launch_text(const LaunchFlags& launch, const Style& style);
+// Returns the files one after the other, behind their names, and what they do not say. Nothing without a launch.
+std::string launch_text(const std::optional<Launch>& launch, const Style& style);
 
-// Returns what Megatron-Core must be told: an uneven layout of layers, and groups with more microbatches than
+// Returns an uneven layout of layers, with Megatron-Core's flag for it, and groups with more microbatches than
 // ranks; otherwise nothing.
-std::string launch_line(const Transformer& model, const Strategy& strategy);
+std::string launch_line(const Transformer& model, const Software& software, const Strategy& strategy);
 
 }  // namespace headroom

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/joined.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
 
@@ -89,6 +91,63 @@ std::string render_list(const std::vector<Software>& software, const Style& styl
   }
   Table table{.columns = {{"software", Align::left}, {"description", Align::left}}};
   for (const Software& stack : software) table.rows.push_back({stack.name, stack.source});
+  return render_table(table, style);
+}
+
+std::string render_list(const std::vector<StackFamily>& families, const Style& style) {
+  if (style.format == Format::json) {
+    OrderedJson list = OrderedJson::array();
+    for (const StackFamily& family : families) {
+      OrderedJson json{{"family", family.name}};
+      json.update(OrderedJson::parse(write_releases(family)));
+      json.erase("format");
+      list.push_back(std::move(json));
+    }
+    return to_text(OrderedJson{{"format", 2}, {"releases", std::move(list)}});
+  }
+  Table table{
+      .columns = {
+          {"release", Align::left}, {"tags", Align::left}, {"date", Align::left}, {"changes", Align::left}}};
+  for (const StackFamily& family : families) {
+    for (std::size_t i = 0; i < family.releases.size(); ++i) {
+      const StackRelease& release = family.releases[i];
+      table.rows.push_back({name_of(family, i), joined(release.tags), release.date, release.source});
+    }
+  }
+  return render_table(table, style);
+}
+
+OrderedJson json_of_recipe(const Recipe& recipe) {
+  OrderedJson json{{"recipe", recipe.name},
+                   {"family", recipe.family},
+                   {"releases", recipe.releases},
+                   {"model", recipe.model}};
+  if (!recipe.system.empty()) json["system"] = recipe.system;
+  if (recipe.devices > 0) json["devices"] = recipe.devices;
+  json["flags"] = flags_of(recipe.settings);
+  json["set_software"] = recipe.software;
+  json["source"] = recipe.source;
+  return json;
+}
+
+std::string render_list(const std::vector<Recipe>& recipes, const Style& style) {
+  if (style.format == Format::json) {
+    OrderedJson list = OrderedJson::array();
+    for (const Recipe& recipe : recipes) list.push_back(json_of_recipe(recipe));
+    return to_text(OrderedJson{{"format", 2}, {"recipes", std::move(list)}});
+  }
+  Table table{.columns = {{"recipe", Align::left},
+                          {"stack", Align::left},
+                          {"releases", Align::left},
+                          {"model", Align::left, 2},
+                          {"system", Align::left, 2},
+                          {"GPUs", Align::right, 2},
+                          {"flags", Align::left, 1}}};
+  for (const Recipe& recipe : recipes) {
+    table.rows.push_back({recipe.name, recipe.family, joined(recipe.releases), recipe.model, recipe.system,
+                          recipe.devices > 0 ? std::to_string(recipe.devices) : "",
+                          flags_of(recipe.settings)});
+  }
   return render_table(table, style);
 }
 

@@ -111,7 +111,9 @@ std::string choice_text(const PlanReply& report) {
   std::string text = fmt::format("\nBest{}: {}\n      {}\n", report.result.undecided ? " so far" : "",
                                  layout_line(best.request.strategy, best.request.workload),
                                  policy_line(best.request.strategy, best.request.software));
-  if (const std::string launch = launch_line(best.request.model, best.request.strategy); !launch.empty())
+  if (const std::string launch =
+          launch_line(best.request.model, best.request.software, best.request.strategy);
+      !launch.empty())
     text += "      " + launch + "\n";
   for (const Warning& warning : best.warnings) {
     if (warning.code == no_launcher_flag) text += fmt::format("- {}\n", warning.text);
@@ -281,7 +283,6 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
-    if (const auto& launch = report.accounts.front().launch) text += launch_text(*launch, style);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest {}that needs no more (Pareto front):\n",
                     compares_systems(report)   ? "or money "
@@ -324,7 +325,9 @@ std::string render(const PlanReply& report, const PlanWords& asked, const Style&
     case Format::json: return to_text(plan_json(report, asked));
     case Format::csv: return to_csv(csv_table(report));
     case Format::table:
-    case Format::markdown: return fitted(plan_text(report, asked, style), style);
+    case Format::markdown:
+      return fitted(plan_text(report, asked, style), style) +
+             (report.accounts.empty() ? "" : launch_text(report.accounts.front().launch, style));
   }
   EXPECTS(!"unknown format");
   return {};

@@ -256,7 +256,7 @@ bool across(const Plan& before, const Plan& after) {
 std::string across_text(const Plan& before, const Plan& after) {
   if (!before.timing || !after.timing) return {};
   const auto name = [&](const Plan& plan) {
-    const auto& [model, system, software, strategy, workload, detail, margin] = plan.request;
+    const auto& [model, system, software, strategy, workload, detail, margin, insisted] = plan.request;
     if (before.request.system.name == after.request.system.name) return software.name;
     return before.request.software.name == after.request.software.name ? system.name
                                                                        : software.name + " on " + system.name;

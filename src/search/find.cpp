@@ -272,17 +272,19 @@ Found find(const Request& base, const Space& space, const Question& question, co
 Found find(const Request& base, const Space& space, const Question& question,
            std::span<const std::int64_t> global_batches, const Watch& watch) {
   EXPECTS(!global_batches.empty() && (!question.run || question.extreme == Extreme::min_devices));
-  if ((question.within || question.run) && !base.system.performance) {
+  const Request insisted = with_insisted(base, space);
+  if ((question.within || question.run) && !insisted.system.performance) {
     throw InputError("system", "has no performance figures, without which no iteration is timed");
   }
-  check_devices(base, space);
+  check_devices(insisted, space);
   Space fixed = space;
-  if (question.extreme != Extreme::max_sequence) fixed.context_parallel = context_parallel_of(base, space);
+  if (question.extreme != Extreme::max_sequence)
+    fixed.context_parallel = context_parallel_of(insisted, space);
   if (question.extreme == Extreme::min_devices)
-    return Finder(base, fixed, question, global_batches, watch).run();
+    return Finder(insisted, fixed, question, global_batches, watch).run();
   std::optional<Found> furthest;
   for (const std::int64_t batch : global_batches) {
-    Request request = base;
+    Request request = insisted;
     request.workload.global_batch = batch;
     Found found = Finder(request, fixed, question, std::array{batch}, watch).run();
     const bool stopped = found.stopped;

@@ -409,8 +409,9 @@ void add_counts(SearchResult& sum, const SearchResult& part) {
   for (const auto& [reason, count] : part.rejected) sum.rejected[reason] += count;
 }
 
-SearchResult search(const Request& base, const Space& space, const SearchOptions& options) {
+SearchResult search(const Request& request, const Space& space, const SearchOptions& options) {
   EXPECTS(1 <= options.shard.index && options.shard.index <= options.shard.count);
+  const Request base = with_insisted(request, space);
   if (!base.system.performance) {
     throw InputError("system", "has no performance figures, without which strategies cannot be ranked");
   }

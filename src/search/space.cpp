@@ -9,6 +9,7 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/offload_modules.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/search/offload_choices.hpp"
 
 namespace headroom {
@@ -85,6 +86,11 @@ class LayoutVisit {
   // Rejects lists with names that the model does not have, whatever the layout.
   bool rejected_names(Precision precision, const Offload& offload) {
     layout_ = base_.strategy;
+    const Strategy usual = with_stack_defaults({}, base_.software, base_.model);
+    Workload none;
+    for (const StrategyField& field : strategy_fields) {  // of what is searched, the base says nothing
+      if (field.searched) apply({std::string(field.name), value_of(field, usual, none)}, layout_, none);
+    }
     layout_.precision = precision;
     layout_.offload = offload;
     layout_.recompute = {};
@@ -120,28 +126,37 @@ class LayoutVisit {
     layout_.virtual_pipeline = 1;
     layout_.stage_layers.clear();
     layout_.micro_batch = 1;
-    // Experts and a split hidden size need sequence parallelism.
-    layout_.sequence_parallel = (experts_ || layout_.split_hidden) && layout_.tensor_parallel > 1;
+    layout_.sequence_parallel = false;
     layout_.schedule = ScheduleKind::one_forward_one_backward;
     layout_.microbatch_group_size = 0;
     layout_.overlap_expert_all_to_all = false;  // which goes with some schedules only
-    return rejected(/*schedule_is_open=*/true);
+    std::optional<Problem> problem = problem_of_layout("schedule");
+    // Experts, a split hidden size and some launchers need sequence parallelism.
+    if (problem && layout_.tensor_parallel > 1) {
+      layout_.sequence_parallel = true;
+      std::optional<Problem> with = problem_of_layout("schedule");
+      if (!with || problem->where == "sequence_parallel") problem = std::move(with);
+    }
+    if (problem) reject_(*problem);
+    return problem.has_value();
   }
 
-  bool rejected(bool schedule_is_open = false) {
+  bool rejected() {
+    const std::optional<Problem> problem = problem_of_layout("");
+    if (problem) reject_(*problem);
+    return problem.has_value();
+  }
+
+  std::optional<Problem> problem_of_layout(std::string_view open_field) {
     std::vector<ShardingChoice> choices = sharding_choices(base_, space_, layout_);
     if (choices.empty()) {
       choices = sharding_candidates(base_, space_, layout_);
-      if (choices.size() != 1) {
-        reject_({"data_sharding", "must be one that the stack and the layout have"});
-        return true;
-      }  // The only one says what is wrong with it.
+      if (choices.size() != 1)
+        return Problem{"data_sharding", "must be one that the stack and the layout have"};
+      // The only one says what is wrong with it.
     }
     set_sharding(layout_, choices.front());
-    const std::optional<Problem> problem =
-        first_problem(asked(base_, layout_, &known_), rules_of_layout, schedule_is_open ? "schedule" : "");
-    if (problem) reject_(*problem);
-    return problem.has_value();
+    return first_problem(asked(base_, layout_, &known_), rules_of_layout, open_field);
   }
 
   bool visit_pipelines(std::int64_t devices) {
@@ -349,6 +364,31 @@ bool admits(const Request& base, const Space& space, const Strategy& strategy) {
          has(space.sync_each_batch, strategy.sync_each_batch) &&
          has(space.overlap_expert_all_to_all, strategy.overlap_expert_all_to_all) &&
          has(space.precision, strategy.precision) && contains(space.schedules, strategy.schedule);
+}
+
+std::vector<std::string> insisted_fields(const Request& base, const Space& space) {
+  std::vector<std::string> fields;
+  const Space open;
+  for (const SpaceField& field : space_fields) {
+    const auto is_set = [&](auto member) { return !(space.*member == open.*member); };
+    const bool of_schedules =
+        field.field == "schedule" && space.schedules == searched_schedules(base.software);
+    if (!of_schedules && std::visit(is_set, field.values)) fields.emplace_back(field.field);
+  }
+  if (space.layouts == Layouts::any && !base.software.uneven_stages)
+    fields.insert(fields.end(), {"stage_layers", "microbatch_group_size"});
+  const Strategy usual = with_stack_defaults({}, base.software, base.model);
+  for (const StrategyField& field : strategy_fields) {
+    if (!field.searched && value_of(field, base.strategy, {}) != value_of(field, usual, {}))
+      fields.emplace_back(field.name);
+  }
+  fields.emplace_back("cuda_graph_modules");  // of the stack, which no search changes
+  return fields;
+}
+
+Request with_insisted(Request base, const Space& space) {
+  base.insisted = insisted_fields(base, space);
+  return base;
 }
 
 std::vector<Precision> precisions_of(const Request& base, const Space& space) {

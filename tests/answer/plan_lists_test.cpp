@@ -29,14 +29,14 @@ TEST_CASE("answers: the best plan in the flags of its launcher, where it is aske
   const PlanReply asked = answer(PlanQuestion{.base = base, .space = space, .with_launch = true});
   REQUIRE(asked.accounts.size() > 1);
   const Request& best = account(asked.accounts[0].evaluation).request;
-  CHECK(asked.accounts[0].launch == launch_flags(best.model, best.strategy, best.workload, best.software));
+  CHECK(asked.accounts[0].launch == launch_of(best, LaunchTarget::megatron));
   CHECK(asked.accounts[0].launch.has_value());
   CHECK_FALSE(asked.accounts[1].launch.has_value());
   CHECK_FALSE(answer(PlanQuestion{.base = base, .space = space}).accounts[0].launch.has_value());
   const Json json = json_of(
       "plan gpt-22b --system dgx-a100-80g --software megatron-core-2025 --devices 8 --global-batch 16 "
       "--launch");
-  CHECK(json["plans"][0]["launch"]["launcher"] == "Megatron-LM");
+  CHECK(json["plans"][0]["launch"]["launcher"] == "megatron");
   CHECK(json["plans"][0]["launch"]["flags"] == asked.accounts[0].launch->flags);
   CHECK_FALSE(json["plans"][1].contains("launch"));
 }

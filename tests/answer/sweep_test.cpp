@@ -46,7 +46,7 @@ TEST_CASE("a search's row says nothing that its stack has by itself") {
   Request request = gpt3_timed();
   request.software = read_software("deepspeed-2025");
   request.strategy = with_stack_defaults(request.strategy, request.software, request.model);
-  const SweepRow row = row_of(request, search(request, {.devices = 64}));
+  const SweepRow row = row_of(request, search(request, {.devices = 256}));
   REQUIRE(row.strategy);
   CHECK(std::none_of(row.strategy->begin(), row.strategy->end(),
                      [](const Edit& edit) { return edit.field == "gradient_dtype"; }));

@@ -50,12 +50,12 @@ std::vector<LaunchedRule> launched_rules() {
        "uneven stages: the stack megatron-2022 gives each stage the same number of layers"},
       {"microbatch_group_size",
        "megatron-2022",
-       {.pipeline_parallel = 2,
-        .virtual_pipeline = 2,
+       {.pipeline_parallel = 4,
+        .virtual_pipeline = 3,
         .schedule = ScheduleKind::interleaved,
-        .microbatch_group_size = 4},
-       "groups of 4 microbatches: the stack megatron-2022 supports only one microbatch per pipeline rank in "
-       "a group (2)"},
+        .microbatch_group_size = 8},
+       "groups of 8 microbatches: the stack megatron-2022 supports only one microbatch per pipeline rank in "
+       "a group (4)"},
   };
 }
 
@@ -90,7 +90,7 @@ TEST_CASE(
     }
     Request usual = request;
     broken.front().rule->put_usual(usual.strategy);
-    CHECK(launcher_gaps(usual.software, usual.model, usual.strategy).empty());
+    CHECK(launcher_gaps(usual.software, usual.model, usual.strategy, usual.workload).empty());
   }
 }
 
@@ -105,13 +105,14 @@ TEST_CASE("launcher rules: no search and no suggestion breaks one on any stack")
     REQUIRE(!result.plans.empty());
     for (const Candidate& candidate : result.plans) {
       request.strategy = candidate.strategy;
-      CHECK(launcher_gaps(request.software, request.model, candidate.strategy).empty());
+      CHECK(launcher_gaps(request.software, request.model, candidate.strategy, request.workload).empty());
       const Evaluation evaluation = evaluate(request);
       CHECK(!warns(account(evaluation)));
       const auto* const plan = std::get_if<Plan>(&evaluation);
       if (plan == nullptr || &candidate != &result.plans.back()) continue;
       for (const Alternative& better : improvements(*plan, 5)) {
-        CHECK(launcher_gaps(request.software, request.model, better.plan.request.strategy).empty());
+        CHECK(launcher_gaps(request.software, request.model, better.plan.request.strategy, request.workload)
+                  .empty());
       }
     }
   }

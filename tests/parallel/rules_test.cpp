@@ -47,6 +47,7 @@ const std::map<std::string, void (*)(Request&)>& changes() {
            model.layer_runs.push_back({static_cast<std::size_t>(i % kinds), 1});
          model.layers = 2 * kinds;
        }},
+      {"+layer_graphs", [](Request& request) { request.software.cuda_graphs = CudaGraphs::layers; }},
       {"+overlap_shared_experts", [](Request& request) { request.software.overlap_shared_experts = true; }},
       {"+mxfp4_alone",
        [](Request& request) {
@@ -54,7 +55,31 @@ const std::map<std::string, void (*)(Request&)>& changes() {
          device.mxfp4_peak = device.fp4_peak;
          device.fp4_peak.reset();
        }},
-      {"+no_host", [](Request& request) { request.system.host.reset(); }}};
+      {"+no_host", [](Request& request) { request.system.host.reset(); }},
+      {"+tied", [](Request& request) { request.model.architecture.tied_embeddings = true; }},
+      {"+layer_graphs", [](Request& request) { request.software.cuda_graphs = CudaGraphs::layers; }},
+      {"+graphs_of_moe_and_router",
+       [](Request& request) {
+         request.software.cuda_graphs = CudaGraphs::layers;
+         request.software.cuda_graph_modules = {GraphModule::moe, GraphModule::moe_router};
+       }},
+      {"+graphs_of_preprocessing",
+       [](Request& request) {
+         request.software.cuda_graphs = CudaGraphs::layers;
+         request.software.cuda_graph_modules = {GraphModule::moe_preprocess};
+       }},
+      // A stack of the user's own, which lists nothing that it has.
+      {"+unlisted", [](Request& request) {
+         Software& software = request.software;
+         software.schedules.clear();
+         software.axes.clear();
+         software.cp_comm.clear();
+         software.moe_dispatchers.clear();
+         software.precisions.clear();
+         software.offloads.clear();
+         software.sharding.modes = {DataSharding::none, DataSharding::zero1, DataSharding::zero2,
+                                    DataSharding::zero3};
+       }}};
   return by_name;
 }
 
@@ -179,7 +204,7 @@ TEST_CASE("rules: of 10,000 random strategies the engine says what each row says
     CAPTURE(flags_of(random.edits));
     const std::vector<Problem> problems = illegalities(request, request.strategy);
     CHECK(texts_of(problems) == read_rows(question, all_rules.whose));
-    CHECK(texts_of(launcher_gaps(request.software, request.model, request.strategy)) ==
+    CHECK(texts_of(launcher_gaps(request.software, request.model, request.strategy, request.workload)) ==
           read_rows(question, static_cast<unsigned>(Whose::launcher)));
     CHECK(holds(question, all_rules) == problems.empty());
     const std::optional<Problem> first = first_problem(question, all_rules);

@@ -133,7 +133,7 @@ TEST_CASE("composer: what it was asked before changes no answer") {
 
 // The peak of a rank, from every step of its schedule.
 Bytes walked(const Request& request, const RankMemory& memory) {
-  const auto& [model, system, software, strategy, workload, detail, margin] = request;
+  const auto& [model, system, software, strategy, workload, detail, margin, insisted] = request;
   Strategy everything = strategy;
   everything.recompute = {};
   const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
@@ -155,7 +155,7 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     if (!asked) return;
     ++legal;
     request.strategy = *asked;
-    const auto& [model, system, software, strategy, workload, detail, margin] = request;
+    const auto& [model, system, software, strategy, workload, detail, margin, insisted] = request;
     const Plan plan = account(evaluate(request));
     const std::vector<Parameters> parameters = parameters_by_rank(model, strategy, workload);
     RC_ASSERT(plan.ranks.size() == parameters.size());

@@ -162,7 +162,7 @@ class Assigned {
   }
 
   Assignment operator()(const std::vector<LayerChoice>& by_rank) {
-    const auto& [model, system, software, strategy, workload, detail, margin] = request_;
+    const auto& [model, system, software, strategy, workload, detail, margin, insisted] = request_;
     const ScheduleShape shape = schedule_shape(strategy, microbatches(strategy, workload));
     std::vector<StageActivations> stages;
     std::vector<StageCost> costs;

@@ -28,8 +28,9 @@ TEST_CASE("neighbours: doublings of sizes and other choices are counted") {
 
 TEST_CASE("neighbours: fit, and nothing nearer does") {
   CHECK(rc::check([] {
-    const Request request = small_request();
+    const Request small = small_request();
     const Space space = small_space();
+    const Request request = with_insisted(small, space);
     const Strategy asked{.tensor_parallel = *rc::gen::inRange<std::int64_t>(1, 9),
                          .pipeline_parallel = *rc::gen::inRange<std::int64_t>(1, 9),
                          .micro_batch = *rc::gen::inRange<std::int64_t>(1, 9),
@@ -55,8 +56,9 @@ TEST_CASE("neighbours: fit, and nothing nearer does") {
 
 TEST_CASE("neighbours: of those equally near the nearest in a space differs in the fewest fields") {
   CHECK(rc::check([] {
-    const Request request = small_request();
+    const Request small = small_request();
     const Space space = small_space();
+    const Request request = with_insisted(small, space);
     const Strategy asked{
         .pipeline_parallel = *rc::gen::inRange<std::int64_t>(1, 5),
         .virtual_pipeline = *rc::gen::inRange<std::int64_t>(1, 3),

@@ -9,7 +9,8 @@
 
 namespace headroom {
 
-inline std::vector<Strategy> strategies(const Request& request, const Space& space) {
+inline std::vector<Strategy> strategies(const Request& base, const Space& space) {
+  const Request request = with_insisted(base, space);
   std::vector<Strategy> all;
   visit_layouts(
       request, space,
@@ -29,7 +30,8 @@ struct PlacedStrategy {
 };
 
 // The same, and behind those of each layout the ones whose layers are placed by memory.
-inline std::vector<PlacedStrategy> placed_strategies(const Request& request, const Space& space) {
+inline std::vector<PlacedStrategy> placed_strategies(const Request& base, const Space& space) {
+  const Request request = with_insisted(base, space);
   std::vector<PlacedStrategy> all;
   Composer composer(request);
   LayersByMemory by_memory(request, space);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headroom/answer/trace.hpp"
-#include "headroom/interop/launch_flags.hpp"
+#include "headroom/interop/launch.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/capacity.hpp"
 #include "headroom/plan/interval.hpp"
@@ -19,7 +19,8 @@ struct EstimateQuestion {
   Training training;              // cost of a training run, if its tokens are known
   bool with_alternatives = true;  // look for changes that help
   bool with_schedule = false;     // simulate the schedule step by step, with the memory of its ranks
-  bool with_launch = false;       // return the flags of the stack's launcher
+  bool with_launch = false;       // return a whole launch
+  std::optional<LaunchTarget> target = std::nullopt;  // of the launch; absent: the stack's own launcher
 };
 
 // Memory and time of the plan at one load of its experts.
@@ -42,9 +43,9 @@ struct EstimateReply {
   std::vector<Alternative> alternatives;  // remedies if the plan does not fit, else improvements
   // if the plan does not fit: weight-sharding stacks with plans that do
   std::vector<std::string> sharding_stacks;
-  std::optional<Trace> trace;         // schedule and memory, if asked for and time is known
-  std::optional<LaunchFlags> launch;  // if asked for and the stack has a launcher
-  std::vector<LoadedPlan> loads;      // one for each ExpertLoad, if ranks share the model's experts
+  std::optional<Trace> trace;     // schedule and memory, if asked for and time is known
+  std::optional<Launch> launch;   // if asked for and the stack has a launcher
+  std::vector<LoadedPlan> loads;  // one for each ExpertLoad, if ranks share the model's experts
 };
 
 // Evaluates the strategy. Throws InputError, with every broken rule, if the strategy is not legal.

@@ -1,4 +1,4 @@
-// Question of `headroom list`: models, systems, stacks, sources and fields with a name. All are compiled into
+// Question of `headroom list`: models, systems, stacks, releases, recipes, sources and fields with a name. All are compiled into
 // the library.
 #pragma once
 
@@ -13,15 +13,20 @@
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
+#include "headroom/io/recipes_file.hpp"
+#include "headroom/io/releases_file.hpp"
 #include "headroom/memory/state.hpp"
 #include "headroom/model/transformer.hpp"
 
 namespace headroom {
 
-enum class Listed : std::uint8_t { models, systems, software, sources, fields };
+enum class Listed : std::uint8_t { models, systems, software, releases, recipes, sources, fields };
 
 struct ListQuestion {
   Listed listed = Listed::models;
+  std::string family;   // of releases; empty: all
+  std::string model;    // of recipes; empty: all
+  std::string release;  // of recipes, "megatron-bridge@26.04" or its part behind the @; empty: all
 };
 
 struct ListedModel {
@@ -55,14 +60,16 @@ struct ListedField {
   friend bool operator==(const ListedField&, const ListedField&) = default;
 };
 
-// Sorted by name; fields in the order in which flags are written.
+// Sorted by name; recipes as their files have them, fields in the order in which flags are written.
 struct ListReply {
   std::variant<std::vector<ListedModel>, std::vector<ListedSystem>, std::vector<Software>,
-               std::vector<PublishedSource>, std::vector<ListedField>>
+               std::vector<StackFamily>, std::vector<Recipe>, std::vector<PublishedSource>,
+               std::vector<ListedField>>
       entries;
   friend bool operator==(const ListReply&, const ListReply&) = default;
 };
 
+// Throws InputError if a family, model or release is not known.
 ListReply answer(const ListQuestion& question);
 
 }  // namespace headroom

@@ -41,10 +41,11 @@ struct PlanQuestion {
   // Probability that an iteration takes no longer than `deadline` or `find` asks. Without it, the predicted
   // time must not.
   std::optional<double> odds;
-  std::optional<AskedStrategy> why;  // a strategy whose faults are asked for
-  bool with_launch = false;          // return launcher flags for the best plan
-  bool use_all_devices = false;      // even if fewer GPUs train faster
-  Shown shown;                       // plans and Pareto points to confirm
+  std::optional<AskedStrategy> why;                   // a strategy whose faults are asked for
+  bool with_launch = false;                           // return a whole launch of the best plan
+  std::optional<LaunchTarget> target = std::nullopt;  // of the launch; absent: the stack's own launcher
+  bool use_all_devices = false;                       // even if fewer GPUs train faster
+  Shown shown;                                        // plans and Pareto points to confirm
   std::size_t accounts = 10;  // number of best plans with a full account; both of the first two have one
 };
 

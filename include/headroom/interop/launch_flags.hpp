@@ -27,6 +27,16 @@ struct LaunchFlags {
   friend bool operator==(const LaunchFlags&, const LaunchFlags&) = default;
 };
 
+// A strategy without what its launcher has no words for, which `lacks` names with the reasons, and with what the
+// launcher refuses although it has words.
+struct ToldStrategy {
+  Strategy strategy;
+  std::vector<std::string> lacks;
+};
+// Expects a stack with a launcher.
+ToldStrategy told_part(const Transformer& model, const Strategy& strategy, const Workload& workload,
+                       const Software& software);
+
 // Returns the flags of a legal strategy, or nothing if the stack's launcher is not known.
 std::optional<LaunchFlags> launch_flags(const Transformer& model, const Strategy& strategy,
                                         const Workload& workload, const Software& software);

@@ -31,6 +31,8 @@ struct Asked {
   const Software& software;
   const System* system = nullptr;  // null: any system; its rules are not checked
   KnownLayers* known = nullptr;    // of this model and stack, for callers that ask about many strategies
+  // Fields that the user set: what a launcher refuses of them is not checked. Null: all is checked.
+  const std::vector<std::string>* insisted = nullptr;
 };
 
 // Sizes of a kind of layer.
@@ -83,12 +85,12 @@ struct Rule {
   std::string_view text;  // each {} is the next value of `shown`
   std::string_view source;
   std::vector<std::string> (*shown)(const RuleCase& it) = nullptr;
-  // Only for rules of launchers: sets the value of a launch without the flag.
+  // Only for rules of launchers that have no flag for the value: sets the value of a launch without it.
   void (*put_usual)(Strategy& strategy) = nullptr;
 };
 
 // Origin of a rule. mechanism: no stack can run what breaks it. stack: this stack cannot. launcher: the stack
-// can, but its launcher has no flag for it. device and host: the system lacks the hardware.
+// can, but its launcher has no flag for it or refuses it. device and host: the system lacks the hardware.
 enum class Whose : std::uint8_t { mechanism = 1, stack = 2, device = 4, host = 8, launcher = 16 };
 
 // Fields of a strategy that a rule reads, so that a search checks it once for all strategies that share them.
@@ -137,9 +139,13 @@ constexpr RuleSet rules_of(Whose whose) { return {.whose = static_cast<unsigned>
 
 // All rules except launchers'.
 inline constexpr RuleSet all_rules{.whose = all_whose & ~static_cast<unsigned>(Whose::launcher)};
-// Rules of mechanism and stack that a search checks at one level: for each layout, for each data sharding of
-// a layout, or for each recomputation.
-constexpr RuleSet searched_rules(Reads reads) { return {.whose = 3, .reads = static_cast<unsigned>(reads)}; }
+// Rules of mechanism, stack and launcher that a search checks at one level: for each layout, for each data
+// sharding of a layout, or for each recomputation.
+constexpr RuleSet searched_rules(Reads reads) {
+  constexpr unsigned whose = static_cast<unsigned>(Whose::mechanism) | static_cast<unsigned>(Whose::stack) |
+                             static_cast<unsigned>(Whose::launcher);
+  return {.whose = whose, .reads = static_cast<unsigned>(reads)};
+}
 
 // A rule that a strategy breaks.
 struct BrokenRule {
@@ -165,9 +171,9 @@ std::vector<Problem> stack_illegalities(const Software& software, const Strategy
 // Returns what the GPUs of a system cannot compute (`Whose::device`), or what it lacks a host for
 // (`Whose::host`).
 std::vector<Problem> system_illegalities(const System& system, const Strategy& strategy, Whose whose);
-// Returns what a stack's launcher has no flag for. An estimate warns about it and a launch names it. Searches
-// and suggestions skip it unless the user sets it.
+// Returns what a stack's launcher has no flag for or refuses. An estimate warns about it and a launch names it.
+// Searches and suggestions skip it unless the user sets it.
 std::vector<Problem> launcher_gaps(const Software& software, const Transformer& model,
-                                   const Strategy& strategy);
+                                   const Strategy& strategy, const Workload& workload);
 
 }  // namespace headroom

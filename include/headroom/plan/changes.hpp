@@ -18,6 +18,10 @@ Request changed(const Request& request, const Edits& change);
 // are therefore left out; no launcher offers them.
 std::vector<Edits> changes_on_same_devices(const Request& request);
 
+// Returns the changes that keep gradients and moments of the optimizer in BF16, on releases whose recipes have
+// them.
+std::vector<Edits> changes_of_state(const Request& request);
+
 // Returns changes that offload more, or less, to the host (parallel/offload.hpp). Offloading is slower than
 // other changes, so these serve strategies that do not fit.
 std::vector<Edits> changes_of_offloading(const Request& request);

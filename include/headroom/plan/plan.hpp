@@ -36,6 +36,8 @@ struct Request {
   Workload workload;
   Detail detail = Detail::paper;
   double margin = usual_margin;  // fraction of capacity that must stay free for the verdict `fits`
+  // Fields that the user set. Searches then keep what the stack's launcher refuses of them.
+  std::vector<std::string> insisted = {};
   friend bool operator==(const Request&, const Request&) = default;
 };
 

@@ -93,7 +93,7 @@ void leave_undecided(SearchResult& result, const Watch& watch);
 void add_counts(SearchResult& sum, const SearchResult& part);
 
 // Searches a space. Throws InputError if the system's performance is not known.
-SearchResult search(const Request& base, const Space& space, const SearchOptions& options = {});
+SearchResult search(const Request& request, const Space& space, const SearchOptions& options = {});
 
 // Merges the results of a space's shards, in any order, into the result of one search over the whole space.
 // Returns an empty result for no parts.

@@ -74,6 +74,8 @@ std::span<const Topic> of_recompute();
 std::span<const Topic> of_state();
 std::span<const Topic> of_precision();
 std::span<const Topic> of_stack();
+std::span<const Topic> of_launchers();        // Megatron-LM and what is built on it
+std::span<const Topic> of_torch_launchers();  // torchtitan, DeepSpeed, accelerate
 
 }  // namespace rules
 }  // namespace headroom

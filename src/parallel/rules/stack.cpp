@@ -64,10 +64,22 @@ constexpr std::array choice_rows{
          [](const RuleCase& it) {
            return choices_shown(it, it.software.moe_dispatchers, it.strategy.moe_dispatcher);
          }},
-    Rule{
-        "precision", [](const RuleCase& it) { return has(it.software.precisions, it.strategy.precision); },
-        one_of, of_lists,
-        [](const RuleCase& it) { return choices_shown(it, it.software.precisions, it.strategy.precision); }}};
+    Rule{"precision", [](const RuleCase& it) { return has(it.software.precisions, it.strategy.precision); },
+         one_of, of_lists,
+         [](const RuleCase& it) { return choices_shown(it, it.software.precisions, it.strategy.precision); }},
+    Rule{"cuda_graphs",
+         [](const RuleCase& it) {
+           const CudaGraphs graphs = it.software.cuda_graphs;
+           return graphs == CudaGraphs::none || has(it.software.cuda_graph_kinds, graphs);
+         },
+         one_of, of_lists,
+         [](const RuleCase& it) {
+           return choices_shown(it, it.software.cuda_graph_kinds, it.software.cuda_graphs);
+         }},
+    Rule{"sequence_parallel",
+         [](const RuleCase& it) { return it.software.sequence_parallel || !it.strategy.sequence_parallel; },
+         "must be off: the stack {} has no sequence parallelism", of_lists,
+         [](const RuleCase& it) { return shown(it.software.name); }}};
 
 bool has_mode(const RuleCase& it) { return contains(it.software.sharding.modes, it.strategy.data_sharding); }
 
@@ -108,12 +120,22 @@ constexpr std::array stack_state_rows{
                   main_params == MainParams::none;
          },
          "must be fp32 or none on the stack {}: its optimizer updates the FP32 or 16-bit weights directly",
+         of_lists, [](const RuleCase& it) { return shown(it.software.name); }},
+    Rule{"main_params_dtype",
+         [](const RuleCase& it) {
+           Optimizer optimizer = it.strategy.optimizer;
+           if (optimizer.main_params == MainParams::none) optimizer.main_params = MainParams::fp32;
+           return it.software.optimizer_dtypes || keeps_fp32(optimizer);
+         },
+         "and the moments of the optimizer must be fp32 on the stack {}, which has no precision-aware "
+         "optimizer",
          of_lists, [](const RuleCase& it) { return shown(it.software.name); }}};
 
 // Returns the field of an offload that the stack does not have, or nothing.
 std::string_view offload_lacking(const Software& software, const Offload& offload) {
   const auto lacks = [&](Offloads kind) {
-    return !software.offloads.empty() && !contains(software.offloads, kind);
+    const bool lists = software.released || !software.offloads.empty();
+    return lists && !contains(software.offloads, kind);
   };
   const bool checkpoints = contains(offload.modules, layer_input);
   const bool activations = offload.modules.size() > (checkpoints ? 1U : 0U);
@@ -137,7 +159,7 @@ constexpr std::array stack_offload_rows{
          [](const RuleCase& it) {
            const std::vector<Offloads>& had = it.software.offloads;
            const bool together = contains(had, Offloads::parameters) && !contains(had, Offloads::optimizer);
-           return shown(it.software.name, joined(had, " and "),
+           return shown(it.software.name, had.empty() ? "nothing" : joined(had, " and "),
                         together ? " (the optimizer only together with parameters)" : "");
          }}};
 
@@ -153,6 +175,20 @@ void once_recomputed(const RuleCase& it, VisitCase visit) {
   if (recompute.policy != RecomputePolicy::none || recompute.layers != 0 || !recompute.ops.empty()) visit(it);
 }
 
+// Returns whether the stack's list of recomputation has the strategy's.
+bool lists_policy(const RuleCase& it) {
+  const RecomputePolicy policy = it.strategy.recompute.policy;
+  return policy == RecomputePolicy::none || contains(it.software.recompute, policy);
+}
+
+constexpr std::string_view only_listed = "{}: the stack {} supports only `recompute` {}";
+std::vector<std::string> policy_shown(const RuleCase& it) {
+  const RecomputePolicy policy = it.strategy.recompute.policy;
+  return shown(policy == RecomputePolicy::ops ? "recomputation of ops or modules"
+                                              : std::string(name_of(policy)) + " recomputation",
+               it.software.name, joined(it.software.recompute, " or "));
+}
+
 constexpr std::string_view of_shared = "Megatron-Core, transformer_config.py, moe_shared_expert_overlap";
 constexpr std::array stack_recompute_rows{
     Rule{"recompute",
@@ -163,6 +199,12 @@ constexpr std::array stack_recompute_rows{
          "must not be selective_op on the stack {}: only torchtitan has it",
          "torchtitan, distributed/activation_checkpoint.py",
          [](const RuleCase& it) { return shown(it.software.name); }},
+    Rule{"recompute",
+         [](const RuleCase& it) {
+           const bool by_op = it.strategy.recompute.policy == RecomputePolicy::selective_op;
+           return !it.software.released || by_op || lists_policy(it);
+         },
+         only_listed, of_lists, policy_shown},
     Rule{"recompute_ops",
          [](const RuleCase& it) {
            return !it.software.overlap_shared_experts || !recomputes_shared_experts(it.strategy.recompute);
@@ -209,19 +251,8 @@ bool is_uniform(const RuleCase& it) { return it.strategy.recompute.method == Rec
 
 // A stack without a list runs everything.
 constexpr std::array launcher_recompute_rows{
-    Rule{"recompute",
-         [](const RuleCase& it) {
-           const RecomputePolicy policy = it.strategy.recompute.policy;
-           return policy == RecomputePolicy::none || contains(it.software.recompute, policy);
-         },
-         "{}: the stack {} supports only `recompute` {}", of_flags,
-         [](const RuleCase& it) {
-           const RecomputePolicy policy = it.strategy.recompute.policy;
-           return shown(policy == RecomputePolicy::ops ? "recomputation of ops or modules"
-                                                       : std::string(name_of(policy)) + " recomputation",
-                        it.software.name, joined(it.software.recompute, " or "));
-         },
-         [](Strategy& strategy) { strategy.recompute = {}; }},
+    Rule{"recompute", [](const RuleCase& it) { return it.software.released.has_value() || lists_policy(it); },
+         only_listed, of_flags, policy_shown, [](Strategy& strategy) { strategy.recompute = {}; }},
     Rule{"recompute_layers",
          [](const RuleCase& it) { return it.strategy.recompute.layers == 0 || it.software.recompute_layers; },
          "{} {} {}{}: the stack {} {}", of_flags,

@@ -1,4 +1,4 @@
-// A list of flags under construction, and what several launchers say of a strategy. For launch_flags.cpp and titan_flags.cpp.
+// A list of flags under construction.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,6 @@ class FlagList {
   }
   void add(std::string_view name, std::int64_t value) { add(name, std::to_string(value)); }
   void on(std::string_view name) { result_.flags.emplace_back(name); }
-  void lacks(std::string what) { result_.lacks.push_back(std::move(what)); }
   LaunchFlags take() { return std::move(result_); }
 
  private:
@@ -28,14 +27,6 @@ class FlagList {
 // Half precision is BF16 to every launcher here.
 constexpr bool sums_in_bf16(const Strategy& strategy) {
   return strategy.gradient_dtype == Dtype::half || strategy.gradient_dtype == Dtype::bf16;
-}
-
-inline std::string schedule_lacks(ScheduleKind schedule, std::string_view why) {
-  return std::string("--schedule ").append(name_of(schedule)).append(": ").append(why);
-}
-
-inline std::string precision_lacks(Precision precision, std::string_view why) {
-  return std::string("--precision ").append(name_of(precision)).append(": ").append(why);
 }
 
 }  // namespace headroom

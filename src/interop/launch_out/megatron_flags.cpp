@@ -1,18 +1,16 @@
-#include "interop/megatron_flags.hpp"
+#include "interop/launch_out/megatron_flags.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "headroom/core/contains.hpp"
-#include "headroom/core/joined.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
 #include "headroom/model/layer_kinds.hpp"
-#include "headroom/parallel/offload_modules.hpp"
-#include "headroom/parallel/recompute_modules.hpp"
+#include "headroom/parallel/context.hpp"
 #include "headroom/parallel/stage_layout.hpp"
-#include "interop/launcher_flags.hpp"
+#include "interop/launch_out/flag_list.hpp"
+#include "interop/launch_out/megatron_words.hpp"
 
 namespace headroom {
 namespace {
@@ -28,9 +26,8 @@ class MegatronFlags {
         workload_(workload),
         software_(software),
         bridge_(*software.launcher == Launcher::megatron_bridge),
-        zero_bubble_(*software.launcher == Launcher::zero_bubble) {
-    result_.launcher = *software.launcher;
-  }
+        zero_bubble_(*software.launcher == Launcher::zero_bubble),
+        words_(bridge_) {}
 
   LaunchFlags run() {
     add_sizes();
@@ -42,34 +39,19 @@ class MegatronFlags {
     add_precision();
     add_optimizer();
     add_offload();
-    if (strategy_.lora.rank > 0)
-      lacks(bridge_ ? "LoRA: Megatron-Bridge's peft=LoRA(dim, target_modules), in Python"
-                    : "LoRA: Megatron-LM has no adapters, Megatron-Bridge has");
-    return std::move(result_);
+    add_graphs();
+    add_adapters();
+    return {.launcher = *software_.launcher, .flags = words_.take(), .lacks = {}};
   }
 
  private:
   void add(std::string_view section, std::string_view name, std::string_view value) {
-    std::string flag;
-    if (bridge_) {
-      flag.append(section).append(".").append(name).append("=").append(value);
-    } else {
-      flag.append("--").append(name);
-      std::replace(flag.begin(), flag.end(), '_', '-');
-      flag.append(value.empty() ? "" : " ").append(value);
-    }
-    result_.flags.push_back(std::move(flag));
+    words_.add(section, name, value);
   }
   void add(std::string_view section, std::string_view name, std::int64_t value) {
-    add(section, name, std::to_string(value));
+    words_.add(section, name, std::to_string(value));
   }
-  void on(std::string_view section, std::string_view name) { add(section, name, bridge_ ? "true" : ""); }
-  void lacks(std::string what) { result_.lacks.push_back(std::move(what)); }
-
-  // Values that a flag has behind it one after the other, and an override as a list.
-  [[nodiscard]] std::string listed(const std::vector<std::string>& values) const {
-    return bridge_ ? "[" + joined(values, ",") + "]" : joined(values, " ");
-  }
+  void on(std::string_view section, std::string_view name) { words_.on(section, name); }
 
   void add_sizes() {
     add("model", "tensor_model_parallel_size", strategy_.tensor_parallel);
@@ -81,10 +63,10 @@ class MegatronFlags {
       const bool both = strategy_.cp_comm == CpComm::a2a_p2p;
       if (!zero_bubble_)
         add("model", "cp_comm_type", gathers ? "allgather" : both ? "a2a+p2p" : name_of(strategy_.cp_comm));
-      if (!strategy_.hierarchical_cp_sizes.empty()) {
-        std::vector<std::string> sizes;
-        for (const std::int64_t size : strategy_.hierarchical_cp_sizes) sizes.push_back(std::to_string(size));
-        add("model", "hierarchical_context_parallel_sizes", listed(sizes));
+      if (both && !zero_bubble_) {
+        const std::int64_t inner = context_inner(model_, strategy_);
+        add("model", "hierarchical_context_parallel_sizes",
+            words_.listed({std::to_string(inner), std::to_string(strategy_.context_parallel / inner)}));
       }
     }
     add("train", "micro_batch_size", strategy_.micro_batch);
@@ -98,18 +80,10 @@ class MegatronFlags {
     const std::int64_t p = strategy_.pipeline_parallel;
     const bool usual =
         schedule == ScheduleKind::one_forward_one_backward || schedule == ScheduleKind::interleaved;
-    if (p == 1) return;
-    if (strategy_.keep_pipeline_outputs) {
-      if (bridge_) add("model", "deallocate_pipeline_outputs", "false");
-      if (!bridge_) lacks("--keep-pipeline-outputs: Megatron-LM frees them");
-    }
     add_stages();
-    if (usual) return;
-    if (!zero_bubble_ || schedule < ScheduleKind::zero_bubble_h1 || schedule > ScheduleKind::v_min) {
-      lacks("--schedule " + std::string(name_of(schedule)) + ": " + std::string(name_of(result_.launcher)) +
-            " runs 1F1B, or interleaved 1F1B where ranks have virtual stages");
-      return;
-    }
+    if (p == 1) return;
+    if (strategy_.keep_pipeline_outputs && bridge_) add("model", "deallocate_pipeline_outputs", "false");
+    if (usual || !zero_bubble_) return;
     on("model", "enable_zero_bubble");
     switch (schedule) {
       case ScheduleKind::zero_bubble_h1: add("model", "zero_bubble_max_pending_backward", p); break;
@@ -119,22 +93,19 @@ class MegatronFlags {
     }
     if (repeats_block(schedule))
       add("model", "zero_bubble_v_schedule_mem_setup", schedule == ScheduleKind::v_half ? "half" : "min");
-    if (!repeats_block(schedule) && software_.post_validation)
-      on("model", "enable_optimizer_post_validation");
   }
 
   void add_stages() {
     const std::int64_t m = strategy_.virtual_pipeline;
     const std::vector<std::int64_t> by_stage = layers_by_stage(model_.layers, strategy_);
     const bool uneven = stage_layout(model_.layers, strategy_) == StageLayout::uneven;
-    if (uneven && software_.uneven_stages) {
-      if (const auto pattern = hybrid_pattern(model_, by_stage)) {
-        add("model", "hybrid_layer_pattern", "'" + *pattern + "'");
-      } else {
-        add("model", "pipeline_model_parallel_layout",
-            "'" + megatron_layout(by_stage, model_.mtp_layers) + "'");
-      }
-    } else if (!uneven && m > 1 && goes_round(strategy_.schedule)) {
+    // A pattern says the stages itself; no other flag may [training/arguments.py:814].
+    if (const auto pattern = hybrid_pattern(model_, by_stage); pattern && !zero_bubble_) {
+      add("model", "hybrid_layer_pattern", "'" + *pattern + "'");
+    } else if (uneven && software_.uneven_stages) {
+      add("model", "pipeline_model_parallel_layout",
+          "'" + megatron_layout(by_stage, model_.mtp_layers) + "'");
+    } else if (strategy_.pipeline_parallel > 1 && !uneven && m > 1 && goes_round(strategy_.schedule)) {
       const char* const name = zero_bubble_ ? "num_layers_per_virtual_pipeline_stage"
                                : bridge_    ? "virtual_pipeline_model_parallel_size"
                                             : "num_virtual_stages_per_pipeline_rank";
@@ -150,19 +121,19 @@ class MegatronFlags {
   void add_experts() {
     if (!any_experts(model_)) return;
     add("model", "expert_model_parallel_size", strategy_.expert_parallel);
-    if (!zero_bubble_) {
-      add("model", "expert_tensor_parallel_size", strategy_.expert_tensor_parallel);
-    } else if (strategy_.expert_tensor_parallel != strategy_.tensor_parallel) {
-      lacks("--expert-tensor-parallel " + std::to_string(strategy_.expert_tensor_parallel) +
-            ": this fork divides experts as it does other layers");
-    }
+    if (!zero_bubble_) add("model", "expert_tensor_parallel_size", strategy_.expert_tensor_parallel);
     const std::string dispatcher(name_of(strategy_.moe_dispatcher));
     const bool flex = sends_once_to_each_rank(strategy_.moe_dispatcher);
-    if (flex && zero_bubble_) return lacks("--moe-dispatcher " + dispatcher + ": it has allgather, alltoall");
     add("model", "moe_token_dispatcher_type", flex ? "flex" : dispatcher);
     if (flex) add("model", "moe_flex_dispatcher_backend", dispatcher);
-    if (strategy_.overlap_expert_all_to_all)
+    // Otherwise each expert is a module of its own; moe_act recomputes the grouped one alone
+    // [core/transformer/transformer_config.py:1964].
+    if (runs_transformer_engine(software_)) on("model", "moe_grouped_gemm");
+    if (software_.overlap_shared_experts) on("model", "moe_shared_expert_overlap");
+    if (strategy_.overlap_expert_all_to_all) {
       on(bridge_ ? "comm_overlap" : "model", "overlap_moe_expert_parallel_comm");
+      if (software_.delay_weight_gradients) on(bridge_ ? "comm_overlap" : "model", "delay_wgrad_compute");
+    }
     if (strategy_.moe_router_padding) on("model", "moe_router_padding_for_quantization");
     if (!strategy_.moe_pad_to_capacity) return;
     add("model", "moe_expert_capacity_factor", fmt::format("{:g}", capacity_factor(model_)));
@@ -183,19 +154,26 @@ class MegatronFlags {
     }
     if (strategy_.shard_size > 0 && strategy_.shard_size < ranks)
       add(bridge_ ? "ddp" : "optimizer", "num_distributed_optimizer_instances", ranks / strategy_.shard_size);
-    if (strategy_.no_reshard_after_forward)
-      lacks("--no-reshard-after-forward: Megatron-FSDP gathers weights again in the backward pass");
   }
 
   void add_overlaps() {
     const char* const section = bridge_ ? "comm_overlap" : "ddp";
-    if (replicas(strategy_) > 1 && software_.overlap_grad_reduce) on(section, "overlap_grad_reduce");
-    if (shards_optimizer(strategy_) && software_.overlap_param_gather) on(section, "overlap_param_gather");
+    if (replicas(strategy_) > 1 && software_.overlap_grad_reduce) {
+      on(section, "overlap_grad_reduce");
+      // Megatron-LM's own is this or a million for each replica [training/training.py:2189].
+      if (!bridge_ && !zero_bubble_ && software_.bucket_parameters_per_replica == 0)
+        add(section, "ddp_bucket_size", software_.bucket_parameters);
+    }
+    // It needs the overlap above [training/arguments.py:1028].
+    if (replicas(strategy_) > 1 && software_.overlap_grad_reduce && shards_optimizer(strategy_) &&
+        software_.overlap_param_gather)
+      on(section, "overlap_param_gather");
     // Megatron-Core refuses it without sequence parallelism [core/transformer/transformer_config.py].
     if (strategy_.tensor_parallel > 1 && strategy_.sequence_parallel &&
         software_.overlap_tensor_parallel == TensorOverlap::full)
       on(section, "tp_comm_overlap");
-    if (goes_round(strategy_.schedule) && !software_.overlap_p2p && result_.launcher == Launcher::megatron_lm)
+    if (goes_round(strategy_.schedule) && !software_.overlap_p2p &&
+        *software_.launcher == Launcher::megatron_lm)
       on(section, "no_overlap_p2p_communication");
   }
 
@@ -204,7 +182,7 @@ class MegatronFlags {
     switch (recompute.policy) {
       case RecomputePolicy::none: return;
       case RecomputePolicy::selective: add("model", "recompute_granularity", "selective"); break;
-      case RecomputePolicy::selective_op: lacks("--recompute selective_op: it is torchtitan's"); return;
+      case RecomputePolicy::selective_op: return;
       case RecomputePolicy::full:
         add("model", "recompute_granularity", "full");
         add("model", "recompute_method", recompute.layers == 0 ? "uniform" : name_of(recompute.method));
@@ -212,17 +190,8 @@ class MegatronFlags {
         if (recompute.distribute_saved_activations) on("model", "distribute_saved_activations");
         break;
       case RecomputePolicy::ops: {
-        std::vector<std::string> others = recompute.ops;
-        std::erase_if(others, [](const std::string& op) { return find_module(op) != nullptr; });
-        if (!others.empty() || recompute.layers > 0 || zero_bubble_) {
-          lacks("--recompute-ops " + joined(recompute.ops, ",") +
-                (recompute.layers > 0 ? " of some layers" : "") +
-                (zero_bubble_ ? ": this fork recomputes core attention or layers"
-                              : ": Megatron-Core recomputes its modules, of all layers"));
-          return;
-        }
         add("model", "recompute_granularity", "selective");
-        add("model", "recompute_modules", listed(recompute.ops));
+        add("model", "recompute_modules", words_.listed(recompute.ops));
         break;
       }
     }
@@ -246,10 +215,12 @@ class MegatronFlags {
         add(bridge_ ? "mixed_precision" : "model", "fp4_recipe", "nvfp4");
         break;
     }
-    if (strategy_.fp8_param_gather && !shards_optimizer(strategy_) && strategy_.data_parallel > 1)
-      lacks("--fp8-param-gather without zero1: Megatron-Core asks for its distributed optimizer");
     const char* const gather = precision == Precision::nvfp4 ? "fp4_param_gather" : "fp8_param_gather";
     if (strategy_.fp8_param_gather) on(bridge_ ? "mixed_precision" : "model", gather);
+    // Megatron-Bridge refuses it otherwise [training/config.py:1495].
+    if (strategy_.fp8_param_gather && precision == Precision::mxfp8 &&
+        strategy_.data_sharding < DataSharding::zero2)
+      on(bridge_ ? "mixed_precision" : "model", "reuse_grad_buf_for_mxfp8_param_ag");
     const PrecisionScope& scope = strategy_.precision_scope;
     if (scope.bf16_layers_at_start > 0 || scope.bf16_layers_at_end > 0) {
       const char* const section = bridge_ ? "mixed_precision" : "model";
@@ -259,31 +230,13 @@ class MegatronFlags {
     }
     if (scope.attention) on(bridge_ ? "mixed_precision" : "model", "fp8_dot_product_attention");
     if (scope.output_layer) on("model", "fp8_output_proj");
-    add_half_modules(scope.bf16_modules);
+    if (scope.bf16_modules.contains(PrecisionModule::mtp)) on("model", "keep_mtp_spec_in_bf16");
     if (strategy_.tp_only_amax_red) on("model", "tp_only_amax_red");
-  }
-
-  void add_half_modules(const PrecisionModules& modules) {
-    if (modules.contains(PrecisionModule::mtp)) on("model", "keep_mtp_spec_in_bf16");
-    std::vector<std::string_view> patterns = names_of(modules);
-    std::erase(patterns, name_of(PrecisionModule::mtp));
-    if (patterns.empty()) return;
-    std::string what = "--bf16-modules ";
-    for (const std::string_view name : patterns)
-      what.append(name == patterns.front() ? "" : ",").append(name);
-    lacks(what + ": a --te-precision-config-file whose patterns give these modules an empty training_recipe");
   }
 
   void add_optimizer() {
     const Optimizer& optimizer = strategy_.optimizer;
-    const bool has_kind = optimizer.kind == OptimizerKind::adam || optimizer.kind == OptimizerKind::sgd ||
-                          (optimizer.kind == OptimizerKind::muon && !zero_bubble_);
-    if (has_kind) add("optimizer", "optimizer", name_of(optimizer.kind));
-    if (!has_kind)
-      lacks("--optimizer " + std::string(name_of(optimizer.kind)) +
-            (zero_bubble_ ? ": this fork steps adam or sgd" : ": Megatron-Core steps adam, sgd or muon"));
-    if (strategy_.gradient_dtype == Dtype::fp16)
-      lacks("--gradient-dtype fp16: Megatron-Core sums BF16 gradients in fp32 or bf16");
+    add("optimizer", "optimizer", name_of(optimizer.kind));
     if (sums_in_bf16(strategy_)) {
       if (bridge_) {
         add("mixed_precision", "grad_reduce_in_fp32", "false");
@@ -291,15 +244,8 @@ class MegatronFlags {
         on("ddp", "grad_reduce_in_bf16");
       }
     }
-    const bool narrow = optimizer.exp_avg == MomentDtype::int8 || optimizer.exp_avg_sq == MomentDtype::int8;
-    if (narrow) lacks("moments of int8: Megatron-Core's are fp32, bf16, fp16 or fp8");
-    if (optimizer.main_params == MainParams::none)
-      lacks("--main-params-dtype none: Megatron-Core keeps a copy");
-    if (keeps_fp32(optimizer) || narrow || optimizer.main_params == MainParams::none) return;
-    if (!shards_optimizer(strategy_)) {
-      lacks("moments or main parameters of 16 bits: Megatron-Core has them with --data-sharding zero1 alone");
-      return;
-    }
+    if (keeps_fp32(optimizer) && strategy_.offload.optimizer.value == 0) return;
+    // Offloading needs it too [training/arguments.py:1885].
     on("optimizer", "use_precision_aware_optimizer");
     if (optimizer.main_params == MainParams::fp16) add("optimizer", "main_params_dtype", "fp16");
     if (optimizer.exp_avg != MomentDtype::fp32) add("optimizer", "exp_avg_dtype", name_of(optimizer.exp_avg));
@@ -314,18 +260,55 @@ class MegatronFlags {
       add("optimizer", "optimizer_offload_fraction", fmt::format("{:g}", offload.optimizer.value));
       if (offload.overlaps) on("optimizer", "overlap_cpu_optimizer_d2h_h2d");
     }
-    if (offload.parameters) lacks("--offload-parameters: Megatron-LM keeps weights on the devices");
-    std::vector<std::string> modules = offload.modules;
-    if (std::erase(modules, layer_input) > 0)
-      lacks("--offload-modules layer_input: no flag of Megatron-LM sends checkpoints to the host");
-    if (!modules.empty()) {
+    if (!offload.modules.empty()) {
       on("model", "fine_grained_activation_offloading");
-      add("model", "offload_modules", listed(modules));
+      add("model", "offload_modules", words_.listed(offload.modules));
     }
     if (offload.layers > 0) {
       if (bridge_) on("model", "cpu_offloading");
       add("model", "cpu_offloading_num_layers", offload.layers);
     }
+  }
+
+  void add_graphs() {
+    if (software_.cuda_graphs == CudaGraphs::none || zero_bubble_) return;
+    const bool whole = software_.cuda_graphs == CudaGraphs::full_iteration;
+    add("model", "cuda_graph_impl", whole ? "full_iteration" : "transformer_engine");
+    if (whole) {  // [training/arguments.py:1236]
+      if (!bridge_) on("model", "no_check_for_nan_in_loss_and_grad");
+      return;
+    }
+    add("model", "cuda_graph_modules", words_.listed(recorded_modules()));
+  }
+
+  // Those of the stack, or all of the model but `moe`, whose tokens no capacity bounds.
+  [[nodiscard]] std::vector<std::string> recorded_modules() const {
+    std::vector<GraphModule> modules = software_.cuda_graph_modules;
+    const auto has = [&](auto rule) { return any_layer(model_, rule); };
+    if (modules.empty()) {
+      if (has([](const Architecture& layer) { return has_attention(layer); }))
+        modules.push_back(GraphModule::attn);
+      if (any_mixer(model_, &Mixers::mamba)) modules.push_back(GraphModule::mamba);
+      if (has([](const Architecture& layer) { return has_dense_mlp(layer); }))
+        modules.push_back(GraphModule::mlp);
+      if (any_experts(model_)) {
+        modules.push_back(GraphModule::moe_router);
+        // Padding while routing waits for counts of tokens [core/transformer/transformer_config.py:2845].
+        if (!strategy_.moe_router_padding) modules.push_back(GraphModule::moe_preprocess);
+      }
+    }
+    std::vector<std::string> names;
+    names.reserve(modules.size());
+    for (const GraphModule module : modules) names.emplace_back(name_of(module));
+    return names;
+  }
+
+  void add_adapters() {
+    const Lora& lora = strategy_.lora;
+    if (lora.rank == 0 || !bridge_) return;
+    add("peft", "dim", lora.rank);
+    if (!lora.targets.empty()) add("peft", "target_modules", words_.listed(lora.targets));
+    if (lora.dropout.value > 0) add("peft", "dropout", fmt::format("{:g}", lora.dropout.value));
   }
 
   const Transformer& model_;
@@ -334,7 +317,7 @@ class MegatronFlags {
   const Software& software_;
   bool bridge_;
   bool zero_bubble_;  // a fork of 2024, which is told no more than its own flags
-  LaunchFlags result_;
+  MegatronWords words_;
 };
 
 }  // namespace
