@@ -24,6 +24,17 @@ bool is_idle(std::string_view name) {
   return contains(names, name);
 }
 
+// Commands that run the script that is among their words. Others read it, as `cat "$0"` does.
+bool runs_scripts(std::string_view name) {
+  constexpr std::array<std::string_view, 38> names{
+      "sbatch",  "srun",        "salloc",     "qsub",   "bsub",      "flux",     "jsrun", "aprun",
+      "mpirun",  "mpiexec",     "orterun",    "nohup",  "time",      "env",      "sudo",  "timeout",
+      "nice",    "ionice",      "numactl",    "setsid", "stdbuf",    "taskset",  "ssh",   "pdsh",
+      "docker",  "podman",      "apptainer",  "enroot", "parallel",  "torchrun", "xargs", "accelerate",
+      "kubectl", "singularity", "horovodrun", "ray",    "deepspeed", "pssh"};
+  return contains(names, name);
+}
+
 std::string path_directory(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -108,11 +119,18 @@ void Interpreter::declare(const Node& node, const std::vector<Value>& words) {
   const std::string& name = words.front().text();
   const bool is_local = name == "local" || (name == "declare" && !locals_.empty());
   bool associative = false;
+  bool number = false;
+  bool reference = false;
   std::vector<std::string> names;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i].text();
     if (word.starts_with('-')) {
-      associative = associative || (name != "export" && word.find('A') != std::string::npos);
+      const auto has = [&](char letter) {
+        return name != "export" && word.find(letter) != std::string::npos;
+      };
+      associative = associative || has('A');
+      number = number || has('i');
+      reference = reference || has('n');
     } else if (const std::size_t equals = word.find('='); equals != std::string::npos) {  // export "A=1"
       Value value;
       value.append(words[i], equals + 1, word.size());
@@ -128,8 +146,15 @@ void Interpreter::declare(const Node& node, const std::vector<Value>& words) {
       locals_.back()[one] = hidden == nullptr ? std::nullopt : std::optional(*hidden);
     }
     if (associative) state_.variables[one].is_associative = true;
+    if (number) state_.variables[one].is_number = true;
   }
-  for (const Assignment& assignment : node.assignments) assign(assignment);
+  for (const Assignment& assignment : node.assignments) {
+    if (reference) {
+      state_.variables[assignment.name].stands_for = text_of(assignment.value).text();
+    } else {
+      assign(assignment);
+    }
+  }
 }
 
 void Interpreter::read_variables(const std::vector<Value>& words) {
@@ -139,6 +164,36 @@ void Interpreter::read_variables(const std::vector<Value>& words) {
     Variable variable;
     variable.items[0] = Value(mark(Source::output, "$" + name), here());
     state_.variables.insert_or_assign(name, std::move(variable));
+  }
+}
+
+// `read -r -d '' NAME <<EOF`: the whole text, or else its first line. Of several names each has a word, and the last the
+// rest.
+void Interpreter::read_text(const std::vector<Value>& words, const Value& text) {
+  bool whole = false;
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text();
+    if (!word.starts_with('-')) {
+      names.push_back(word);
+    } else if (word.size() > 1 && std::string_view("dinNptu").find(word.back()) != std::string_view::npos) {
+      ++i;
+      whole = whole || (word.back() == 'd' && i < words.size() && words[i].empty());
+    }
+  }
+  std::size_t end = text.text().size();
+  if (!whole) end = std::min(text.text().find('\n'), end);
+  while (end > 0 && text.text()[end - 1] == '\n') --end;
+  if (names.empty()) names.emplace_back("REPLY");
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    while (at < end && std::string_view(" \t\n").find(text.text()[at]) != std::string_view::npos) ++at;
+    const bool last = i + 1 == names.size();
+    const std::size_t stop = last ? end : std::min(text.text().find_first_of(" \t\n", at), end);
+    Value value;
+    value.append(text, at, stop);
+    set(names[i], std::move(value));
+    at = stop;
   }
 }
 
@@ -218,7 +273,8 @@ bool Interpreter::run_nested(const Node& node, const std::vector<Value>& words) 
     state_ = before;
     return true;
   };
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  const bool runs = is_shell(command) || runs_scripts(command) || !is_known(words.front().text());
+  for (std::size_t i = 0; i < (runs ? words.size() : 1); ++i) {
     const std::string& word = words[i].text();
     const bool shell = is_shell(base_name(word));
     if (shell) {
@@ -228,7 +284,13 @@ bool Interpreter::run_nested(const Node& node, const std::vector<Value>& words) 
         if (option.starts_with("--") || option.find('c') == std::string::npos || next >= words.size())
           continue;
         const std::size_t text = next;
-        return apart([&] { run_value(words[text]); });
+        return apart([&] {  // `bash -c TEXT NAME $1 $2`
+          state_.arguments.assign(
+              words.begin() + static_cast<std::ptrdiff_t>(std::min(text + 2, words.size())), words.end());
+          const bool given = std::exchange(given_arguments_, true);
+          run_value(words[text]);
+          given_arguments_ = given;
+        });
       }
       i = next;
       if (i >= words.size()) break;
@@ -322,6 +384,12 @@ std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value
     return Flow::goes_on;
   }
   if (is("read", "mapfile", "readarray")) {
+    const auto heredoc = std::find_if(node.redirections.begin(), node.redirections.end(),
+                                      [](const Redirection& it) { return it.sign == "<<"; });
+    if (name == "read" && heredoc != node.redirections.end()) {
+      read_text(words, heredoc_of(*heredoc));
+      return Flow::goes_on;
+    }
     read_variables(words);
     status_.value = false;  // a loop over lines ends
     status_.certain = false;

@@ -131,6 +131,7 @@ class Interpreter {
   std::optional<std::pair<std::string, std::string>> file_beside(const Value& name);
   void declare(const Node& node, const std::vector<Value>& words);
   void read_variables(const std::vector<Value>& words);
+  void read_text(const std::vector<Value>& words, const Value& text);
   void write_files(const Node& node, const std::vector<Value>& words);
   std::optional<std::string> printed(const std::vector<Value>& words) const;
 
@@ -138,6 +139,8 @@ class Interpreter {
   void assign(const Assignment& assignment);
   void set(const std::string& name, Value value);
   Variable* find(const std::string& name);
+  // The variable that a name stands for (declare -n), by default itself.
+  [[nodiscard]] const std::string& meant_by(const std::string& name) const;
   // The value of a scalar or of item 0; a mark where only a run knows it; none: it is not set.
   std::optional<Value> value_of(const std::string& name);
   std::optional<Value> item_of(const std::string& name, std::string_view index);

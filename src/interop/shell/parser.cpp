@@ -75,7 +75,8 @@ void Parser::skip_newlines() {
 }
 
 void Parser::skip_ends() {
-  for (skip_newlines(); at_ < text_.size() && (text_[at_] == ';' || text_[at_] == '&') && !starts(";;");
+  for (skip_newlines();
+       at_ < text_.size() && (text_[at_] == ';' || text_[at_] == '&') && !starts(";;") && !starts(";&");
        skip_newlines())
     ++at_;
 }
@@ -104,7 +105,7 @@ std::size_t Parser::list(const std::vector<std::string_view>& ends, int depth) {
     const bool ended = std::any_of(ends.begin(), ends.end(), [&](std::string_view end) {
       return end == ")" || end == ";;" ? starts(end) : at_word(end);
     });
-    if (ended || starts(")") || starts(";;")) break;
+    if (ended || starts(")") || starts(";;") || starts(";&")) break;
     const std::size_t child = and_or(depth);
     node(result).children.push_back(child);
     skip_blank();
@@ -340,11 +341,12 @@ std::size_t Parser::choice(int depth, std::int64_t line) {
     node(result).children.push_back(branch);
     node(result).patterns.push_back(std::move(patterns));
     skip_ends();
-    for (const std::string_view end : {";;&", ";;", ";&"}) {
-      if (!starts(end)) continue;
-      at_ += end.size();
-      break;
-    }
+    constexpr std::array<std::pair<std::string_view, BranchEnd>, 3> ends{
+        {{";;&", BranchEnd::matches_on}, {";;", BranchEnd::stops}, {";&", BranchEnd::falls}}};
+    const auto* const end =
+        std::find_if(ends.begin(), ends.end(), [&](const auto& each) { return starts(each.first); });
+    node(result).ends.push_back(end == ends.end() ? BranchEnd::stops : end->second);
+    if (end != ends.end()) at_ += end->first.size();
   }
   at_ += std::string_view("esac").size();
   return result;

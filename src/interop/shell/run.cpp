@@ -195,9 +195,14 @@ Flow Interpreter::run_pipeline(const Node& node) {
   return Flow::goes_on;
 }
 
-// Whether a branch ends the script, as one does that complains.
+// Whether a branch ends the script, as one does that complains, or waits without end.
 bool Interpreter::leaves(std::size_t index) const {
   const Node& branch = node(index);
+  if (branch.kind == Kind::loop_while) {
+    const Node& test = node(branch.children[0]);
+    const Node& first = test.children.empty() ? test : node(test.children.front());
+    return !first.words.empty() && (first.words.front().raw == "true" || first.words.front().raw == ":");
+  }
   if (branch.kind == Kind::simple && !branch.words.empty()) {
     const std::string& name = branch.words.front().raw;
     if (name == "exit" || name == "return") return true;
@@ -234,15 +239,19 @@ bool Interpreter::takes_branch(std::size_t branch, bool value) {
 Flow Interpreter::run_if(const Node& node) {
   const std::size_t tests = node.children.size() / 2;
   bool certain = true;
+  std::optional<std::size_t> possible;  // the first branch that a run may take
   for (std::size_t i = 0; i < tests; ++i) {
     const Flow flow = run_node(node.children[2 * i]);
     if (flow != Flow::goes_on) return flow;
     line_ = this->node(node.children[2 * i]).line;
     certain = certain && status_.certain;
-    if (takes_branch(node.children[2 * i + 1], status_.value)) return run_node(node.children[2 * i + 1]);
+    const std::size_t branch = node.children[2 * i + 1];
+    if (!status_.certain && !possible && !leaves(branch)) possible = branch;
+    if (takes_branch(branch, status_.value)) return run_node(branch);
   }
   status_ = {};
-  if (node.children.size() % 2 == 0 || (!certain && leaves(node.children.back()))) return Flow::goes_on;
+  if (node.children.size() % 2 == 0) return Flow::goes_on;
+  if (!certain && leaves(node.children.back())) return possible ? run_node(*possible) : Flow::goes_on;
   return run_node(node.children.back());
 }
 
@@ -294,18 +303,24 @@ Flow Interpreter::run_count(const Node& node) {
 Flow Interpreter::run_case(const Node& node) {
   const Value subject = text_of(node.words.front());
   const std::string text = plain(subject.text());
+  bool falls = false;
+  bool ran = false;
   for (std::size_t i = 0; i < node.patterns.size(); ++i) {
-    for (const Word& word : node.patterns[i]) {
-      const std::string pattern = pattern_of(word).text();
-      if (!is_known(pattern) || !matches(text, pattern)) continue;
-      if (!is_known(text) && pattern != "*") continue;
-      status_ = {.value = true, .certain = is_known(subject.text()), .unknowns = marks_in(subject.text())};
-      line_ = node.line;
-      if (!takes_branch(node.children[i], true)) break;
-      const Flow flow = run_node(node.children[i]);
-      return flow;
-    }
+    const bool is_taken =
+        falls || std::any_of(node.patterns[i].begin(), node.patterns[i].end(), [&](const Word& word) {
+          const std::string pattern = pattern_of(word).text();
+          return is_known(pattern) && matches(text, pattern) && (is_known(text) || pattern == "*");
+        });
+    if (!is_taken) continue;
+    status_ = {.value = true, .certain = is_known(subject.text()), .unknowns = marks_in(subject.text())};
+    line_ = node.line;
+    if (!falls && !takes_branch(node.children[i], true)) continue;
+    const Flow flow = run_node(node.children[i]);
+    if (flow != Flow::goes_on || node.ends[i] == BranchEnd::stops) return flow;
+    falls = node.ends[i] == BranchEnd::falls;
+    ran = true;
   }
+  if (ran) return Flow::goes_on;
   if (!is_known(subject.text()))
     note({.value = false, .certain = false, .unknowns = marks_in(subject.text())}, false);
   status_ = {};
@@ -374,7 +389,9 @@ void Interpreter::start(const std::vector<Value>& words, const Node& node) {
     Started started{.words = words, .environment = {}, .at = here()};
     for (const Assignment& assignment : node.assignments)
       started.environment.emplace_back(assignment.name, text_of(assignment.value).text());
-    for (const char* const name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    for (const char* const name :
+         {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_DEVICE_MAX_CONNECTIONS",
+          "NVTE_CPU_OFFLOAD_V1", "NCCL_GRAPH_REGISTER"}) {
       const Variable* const variable = find(name);
       const auto given = given_.environment.find(name);
       if (variable != nullptr && variable->items.contains(0)) {

@@ -53,6 +53,9 @@ enum class Kind : std::uint8_t {
   condition    // [[ ]]
 };
 
+// What follows a branch of a `case`: ;; nothing more, ;& the next branch, ;;& the patterns of the next.
+enum class BranchEnd : std::uint8_t { stops, falls, matches_on };
+
 // Nodes are in a list, and name their children by their place there.
 struct Node {
   Kind kind = Kind::simple;
@@ -63,6 +66,7 @@ struct Node {
   std::vector<std::size_t> children;
   std::string name;                         // of a function, of the variable of a `for`
   std::vector<std::vector<Word>> patterns;  // of a `case`, for each child
+  std::vector<BranchEnd> ends;              // of a `case`, for each child
   bool lists_words = false;                 // a `for` with `in`
 };
 

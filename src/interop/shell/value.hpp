@@ -65,6 +65,8 @@ class Value {
 struct Variable {
   bool is_list = false;
   bool is_associative = false;
+  bool is_number = false;  // declare -i: what is assigned is arithmetic
+  std::string stands_for;  // declare -n: the variable that is meant
   std::map<std::int64_t, Value> items;
   std::vector<std::pair<std::string, Value>> named;
 };

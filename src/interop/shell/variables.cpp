@@ -55,8 +55,19 @@ std::string Interpreter::mark(Source source, const std::string& text) {
   return mark_of(all.size() - 1);
 }
 
+const std::string& Interpreter::meant_by(const std::string& name) const {
+  const std::string* result = &name;
+  constexpr int longest_chain = 8;  // bash's own limit
+  for (int i = 0; i < longest_chain; ++i) {
+    const auto found = state_.variables.find(*result);
+    if (found == state_.variables.end() || found->second.stands_for.empty()) break;
+    result = &found->second.stands_for;
+  }
+  return *result;
+}
+
 Variable* Interpreter::find(const std::string& name) {
-  const auto found = state_.variables.find(name);
+  const auto found = state_.variables.find(meant_by(name));
   return found == state_.variables.end() ? nullptr : &found->second;
 }
 
@@ -126,8 +137,9 @@ void Interpreter::set(const std::string& name, Value value) {
     Unknown& unknown = followed_.unknowns[*mark];
     if (unknown.name.empty() && unknown.text != "$" + name) unknown.name = name;
   }
-  Variable& variable = state_.variables[name];
-  variable.items.insert_or_assign(0, std::move(value));
+  const Variable* const before = find(name);
+  if (before != nullptr && before->is_number) value = number_of(value.text());
+  state_.variables[meant_by(name)].items.insert_or_assign(0, std::move(value));
 }
 
 void Interpreter::assign(const Assignment& assignment) {
@@ -162,13 +174,15 @@ void Interpreter::assign(const Assignment& assignment) {
       for (Value& field : fields_of(word)) list.items.insert_or_assign(next++, std::move(field));
       if (list.items.size() > most_items) fail("makes a list of more than a million items");
     }
-    state_.variables.insert_or_assign(assignment.name, std::move(list));
+    state_.variables.insert_or_assign(meant_by(assignment.name), std::move(list));
     return;
   }
   Value value = text_of(assignment.value);
   if (assignment.index.empty()) {
     if (assignment.appends) {
       Value joined = value_of(assignment.name).value_or(Value());
+      const Variable* const before = find(assignment.name);
+      if (before != nullptr && before->is_number) joined.append("+", here());
       joined.append(value);
       constexpr std::size_t longest = 1 << 22;
       if (joined.text().size() > longest) fail("makes a text of more than 4 MiB");
@@ -176,8 +190,8 @@ void Interpreter::assign(const Assignment& assignment) {
     }
     return set(assignment.name, std::move(value));
   }
-  Variable& variable = state_.variables[assignment.name];
   const std::string key = text_of({assignment.index, line_, 0}).text();
+  Variable& variable = state_.variables[meant_by(assignment.name)];
   if (variable.is_associative) {
     if (Value* const item = find_named(variable, key)) {
       *item = std::move(value);
@@ -190,7 +204,7 @@ void Interpreter::assign(const Assignment& assignment) {
   std::int64_t index = 0;
   if (is_known(number)) std::from_chars(number.data(), number.data() + number.size(), index);
   if (variable.items.size() > most_items) fail("makes a list of more than a million items");
-  state_.variables[assignment.name].items.insert_or_assign(index, std::move(value));
+  state_.variables[meant_by(assignment.name)].items.insert_or_assign(index, std::move(value));
 }
 
 }  // namespace headroom::shell
