@@ -16,7 +16,9 @@
 #include "headroom/io/remarks.hpp"
 #include "headroom/memory/state.hpp"
 #include "interop/hub_model.hpp"
+#include "interop/hub_published.hpp"
 #include "interop/hub_types.hpp"
+#include "io/document.hpp"
 #include "io/file_formats.hpp"
 #include "io/text.hpp"
 
@@ -154,6 +156,19 @@ void take_known_length(Document& document, std::vector<HubAssumption>& assumptio
   }
 }
 
+// The published sizes of a name that is neither a file nor an embedded model; null: there are none.
+const PublishedConfig* published_of(const std::string& source) {
+  const bool other = is_file(source, "model") || !meaning_of("model", source).names.empty();
+  const PublishedConfig* const published = other ? nullptr : published_config(source);
+  if (published == nullptr) return nullptr;
+  std::string rest = source.substr(source.rfind('/') + 1).substr(published->name.size());
+  std::transform(rest.begin(), rest.end(), rest.begin(),
+                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  constexpr std::array<std::string_view, 10> checkpoints{
+      "", "-hf", "-base", "-instruct", "-chat", "-it", "-v0.1", "-v1.0", "-deduped", "-instruct-v0.1"};
+  return contains(checkpoints, std::string_view(rest)) ? published : nullptr;
+}
+
 // Whether KEY=VALUE sets the field.
 bool sets(const std::string& override, const std::string& field) {
   return !field.empty() && override.starts_with(field + "=");
@@ -162,7 +177,10 @@ bool sets(const std::string& override, const std::string& field) {
 }  // namespace
 
 ImportedModel import_model(const std::string& source, const std::vector<std::string>& overrides) {
-  Document document = open_document(resolved(source), "model");
+  const PublishedConfig* const published = published_of(source);
+  Document document = published != nullptr ? read_document(published->config,
+                                                           fmt::format("config.json of {}", published->name))
+                                           : open_document(resolved(source), "model");
   ImportedModel imported;
   const bool config = is_config(document.root);
   const std::string file = document.file;
@@ -177,11 +195,14 @@ ImportedModel import_model(const std::string& source, const std::vector<std::str
     });
   }
   imported.model = model_with(std::move(document), overrides);
-  if (config) imported.model.name = model_name(file);
+  if (config) imported.model.name = published != nullptr ? std::string(published->name) : model_name(file);
   return imported;
 }
 
 std::vector<std::string> remarks_on_model(const std::string& source) {
+  if (const PublishedConfig* const published = published_of(source))
+    return {fmt::format("{} has the sizes of {}'s config.json on the hub", printable(source, longest_name),
+                        published->name)};
   return remarks_on("model", resolved(source));
 }
 

@@ -66,9 +66,14 @@ Words meaning_words(std::string_view kind, std::string_view name) {
   }
   if (kind == "model") {
     // Dates of later checkpoints of the same layers among them.
-    constexpr std::array<std::string_view, 11> checkpoints{
-        "hf", "it", "pt", "base", "instruct", "chat", "thinking", "2507", "0324", "0528", "0905"};
-    while (!words.empty() && contains(checkpoints, std::string_view(words.back()))) words.pop_back();
+    constexpr std::array<std::string_view, 10> checkpoints{"hf",   "it",       "pt",   "base", "instruct",
+                                                           "chat", "thinking", "0324", "0528", "0905"};
+    const auto is_month = [](const std::string& word) {
+      return word.size() == 4 && is_number(word) && word.starts_with('2');
+    };
+    while (!words.empty() &&
+           (contains(checkpoints, std::string_view(words.back())) || is_month(words.back())))
+      words.pop_back();
   }
   return words;
 }
