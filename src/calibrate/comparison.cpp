@@ -133,6 +133,7 @@ std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const st
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Plan& plan = account(evaluations[i]);
     const Plan& baseline = account(evaluations[baseline_of(cases, i)]);
+    const bool fits = settled_verdict(evaluations[i]) != Verdict::does_not_fit;
     for (const auto& [measure, measured, rounding] : cases[i].figures) {
       const Target* target = target_of(cases[i].source, measure, targets);
       Comparison row{
@@ -140,6 +141,7 @@ std::vector<Comparison> compare(const std::vector<MeasuredCase>& cases, const st
       row.predicted = prediction(cases[i], measure, plan, baseline);
       row.measured = measured;
       row.error = is_ratio(measure) ? row.predicted - measured : row.predicted / measured - 1;
+      row.fits = fits;
       row.in_interval = in_interval(measure, measured, plan, spreads);
       if (measure == Measure::iteration_seconds) row.step_rates = step_rates(plan.request);
       if (target != nullptr && target->worst) row.tolerance = *target->worst + allowance(cases[i], row);

@@ -33,6 +33,7 @@ constexpr auto release_fields = [](auto& fields, auto& release) {
 constexpr auto family_fields = [](auto& fields, auto& family) {
   fields.format(1);
   fields.required("source", family.source);
+  fields.optional_texts("runs_of", family.runs_of);
   fields.list("releases", family.releases, release_fields);
 };
 
@@ -52,6 +53,18 @@ bool is_date(std::string_view text) {
       std::chrono::year(number(0, 4)), std::chrono::month(static_cast<unsigned>(number(5, 2))),
       std::chrono::day(text.size() > month ? static_cast<unsigned>(number(8, 2)) : 1U)};
   return date.ok();
+}
+
+// Whether a text has a release's name by itself: "24.07" of "NeMo 24.07", not of "24.07.01" or "24.07/24.09".
+bool has_name(std::string_view text, std::string_view name) {
+  const auto is_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '/';
+  };
+  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || !is_of_name(text[at - 1])) && (end == text.size() || !is_of_name(text[end]))) return true;
+  }
+  return false;
 }
 
 bool is_day(std::string_view text) { return is_date(text) && text.size() > 7; }
@@ -197,6 +210,19 @@ std::size_t release_of(const StackFamily& family, std::string_view text) {
                                         family.name, releases.front().name, releases.front().date));
   }
   return static_cast<std::size_t>(later - releases.begin()) - 1;
+}
+
+std::optional<std::string> release_of_runs(const std::vector<StackFamily>& families,
+                                           std::string_view software) {
+  std::set<std::string> found;
+  for (const StackFamily& family : families) {
+    const bool meant = std::any_of(family.runs_of.begin(), family.runs_of.end(),
+                                   [&](const std::string& words) { return has_words(software, words); });
+    for (std::size_t i = 0; meant && i < family.releases.size(); ++i) {
+      if (has_name(software, family.releases[i].name)) found.insert(name_of(family, i));
+    }
+  }
+  return found.size() == 1 ? std::optional(*found.begin()) : std::nullopt;
 }
 
 std::optional<NamedRelease> find_release(const std::string& text) {

@@ -13,6 +13,7 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/model_file.hpp"
+#include "headroom/io/releases_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/source_file.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
@@ -92,17 +93,22 @@ std::string stack_of_sharding(const std::string& name, const Json& run) {
   return second ? "torchtitan-2025" : "pytorch-fsdp-2023";
 }
 
-// The stacks that say of which software's runs they are, read when a run first says its software.
+// The stacks and releases that say of which software's runs they are, read when a run first says its software.
 class StacksOfRuns {
  public:
   std::optional<std::string> of(const std::string& software) {
     if (software.empty()) return std::nullopt;
-    if (stacks_.empty()) stacks_ = list_software();
-    return stack_of_runs(stacks_, software);
+    if (stacks_.empty()) {
+      stacks_ = list_software();
+      families_ = list_families();
+    }
+    std::optional<std::string> release = release_of_runs(families_, software);
+    return release ? std::move(release) : stack_of_runs(stacks_, software);
   }
 
  private:
   std::vector<Software> stacks_;
+  std::vector<StackFamily> families_;
 };
 
 // Layers whose saved tensors were on the host are read. What else was there is not modelled.

@@ -10,6 +10,7 @@
 #include "object_reader.hpp"
 #include "object_writer.hpp"
 #include "schema_writer.hpp"
+#include "text.hpp"
 
 namespace headroom {
 namespace {
@@ -115,13 +116,6 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional("post_validation", software.post_validation);
   fields.optional("launcher", software.launcher);
 };
-
-// Whether a text has all words of another.
-bool has_words(std::string_view text, std::string_view words) {
-  const std::vector<std::string_view> parts = parts_of(words, ' ');
-  return std::all_of(parts.begin(), parts.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
-}
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/error.hpp"
+#include "headroom/core/reading.hpp"
 #include "written_files.hpp"
 
 namespace headroom {
@@ -119,6 +120,12 @@ std::string printable(std::string_view text, std::size_t longest) {
     i += character.size();
   }
   return shown;
+}
+
+bool has_words(std::string_view text, std::string_view words) {
+  const std::vector<std::string_view> parts = parts_of(words, ' ');
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 }  // namespace headroom

@@ -24,4 +24,7 @@ std::optional<std::size_t> first_non_text_byte(std::string_view text);
 // bytes.
 std::string printable(std::string_view text, std::size_t longest = 60);
 
+// Whether a text has all words of another, which spaces part.
+bool has_words(std::string_view text, std::string_view words);
+
 }  // namespace headroom

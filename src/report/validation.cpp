@@ -64,6 +64,23 @@ std::string coverage_text(const ValidateReply& report) {
   return text;
 }
 
+// "2 of 782 runs, which did run, are said not to fit: a, b."
+std::string unfit_text(const ValidateReply& report) {
+  constexpr std::size_t shown = 5;
+  std::vector<std::string> names;
+  for (const Comparison& row : report.rows) {
+    const bool of_run = row.measure == Measure::iteration_seconds || is_bytes(row.measure);
+    if (of_run && !row.fits && std::find(names.begin(), names.end(), row.name) == names.end())
+      names.push_back(row.name);
+  }
+  if (names.empty()) return "";
+  const std::size_t count = names.size();
+  names.resize(std::min(count, shown));
+  return fmt::format("{} of {} runs, which did run, {} said not to fit: {}{}.\n", count, report.runs,
+                     count == 1 ? "is" : "are", fmt::join(names, ", "),
+                     count > shown ? fmt::format(" and {} more", count - shown) : "");
+}
+
 Table row_table(const std::vector<Comparison>& rows) {
   Table table{.columns = {{"case", Align::left},
                           {"quantity", Align::left},
@@ -235,7 +252,8 @@ std::string json_text(const ValidateReply& report) {
            {"measured", row.measured},
            {is_ratio(row.measure) ? "error_points" : "error_percent", 100 * row.error},
            {"tolerance", limit_json(row.tolerance)},
-           {"in_interval", row.in_interval ? OrderedJson(*row.in_interval) : OrderedJson()}});
+           {"in_interval", row.in_interval ? OrderedJson(*row.in_interval) : OrderedJson()},
+           {"fits", row.fits}});
       if (row.step_rates) json["rows"].back()["step_rates"] = name_of(*row.step_rates);
     }
   }
@@ -258,7 +276,7 @@ std::string render(const ValidateReply& report, const Style& style, bool all) {
     text += predicted_text(report) + (report.runs > 0 ? ", for the reasons below" : "") + ".\n\n";
   }
   if (!report.groups.empty()) {
-    const std::string coverage = coverage_text(report);
+    const std::string coverage = coverage_text(report) + unfit_text(report);
     text += render_table(group_table(report.groups, style), style) + (coverage.empty() ? "" : "\n") +
             coverage + rows_text(report, style, all);
   }

@@ -80,6 +80,7 @@ struct Comparison {
   // Largest error of this row, if its target has a "worst"; plus the rounding of a measured time.
   std::optional<double> tolerance;
   std::optional<bool> in_interval;      // whether the measured value is in the 80% interval, if there is one
+  bool fits = true;                     // settled_verdict() of the run, which had the memory that it took
   std::optional<StepRates> step_rates;  // rates that the interval of an iteration time depends on
   friend bool operator==(const Comparison&, const Comparison&) = default;
 };

@@ -25,6 +25,7 @@ struct StackRelease {
 struct StackFamily {
   std::string name;  // "megatron-bridge"
   std::string source;
+  std::vector<std::string> runs_of;    // whose runs these are, by words of a run's software: "NeMo"
   std::vector<StackRelease> releases;  // by date
   friend bool operator==(const StackFamily&, const StackFamily&) = default;
 };
@@ -44,6 +45,11 @@ std::vector<StackFamily> list_families();
 // Returns the place of the release that a text means: its name or tag ("26.04", "v0.4.0"), or the last release of
 // a day or month ("2026-04-20", "2026-04"). Empty: the last release. Throws InputError, naming the releases.
 std::size_t release_of(const StackFamily& family, std::string_view text);
+
+// Returns the release whose name stands in the software of a run ("26.04 NeMo Container"), of a family whose
+// `runs_of` names it: "megatron-bridge@26.04". Returns nothing if there is none or more than one.
+std::optional<std::string> release_of_runs(const std::vector<StackFamily>& families,
+                                           std::string_view software);
 
 // A release that a text such as "megatron-bridge@26.04" names.
 struct NamedRelease {

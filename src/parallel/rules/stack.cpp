@@ -124,7 +124,9 @@ constexpr std::array stack_state_rows{
     Rule{"main_params_dtype",
          [](const RuleCase& it) {
            Optimizer optimizer = it.strategy.optimizer;
-           if (optimizer.main_params == MainParams::none) optimizer.main_params = MainParams::fp32;
+           // The stack's own, as the remainders of NeMo's distributed_fused_adam, need no switch.
+           const bool own = optimizer.main_params == it.software.optimizer.main_params;
+           if (own || optimizer.main_params == MainParams::none) optimizer.main_params = MainParams::fp32;
            return it.software.optimizer_dtypes || keeps_fp32(optimizer);
          },
          "and the moments of the optimizer must be fp32 on the stack {}, which has no precision-aware "
