@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/flags.hpp"
 #include "cli/other_names.hpp"
@@ -88,6 +89,19 @@ std::vector<std::string> with_values_of_flags(const CLI::App& app, std::vector<s
     arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
   }
   return arguments;
+}
+
+// Throws InputError where a word that nothing takes stands behind such a flag.
+void check_values_of_flags(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> unexpected = app.remaining(true);
+  for (std::size_t i = 0; !unexpected.empty() && i + 1 < arguments.size(); ++i) {
+    const std::string& word = arguments[i + 1];
+    if (word != unexpected.front() || word.starts_with('-')) continue;
+    const std::vector<std::string> values = values_of_flag(app, arguments[i]);
+    if (values.empty()) continue;
+    throw InputError(
+        {{arguments[i], fmt::format("must be one of {}, not '{}'", fmt::join(values, ", "), word)}});
+  }
 }
 
 OwnNames own_names(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -288,13 +302,14 @@ void CommandLine::run(int argc, const char* const* argv) {
   typed_ = own.typed;
   check_flags(*app_, own);
   try {
-    parse(*app_, std::move(own.arguments));
+    parse(*app_, own.arguments);
   } catch (const CLI::CallForHelp& help) {
     check_help(*app_, help);
     std::fputs(help_of(*app_).c_str(), stdout);
   } catch (const CLI::Success& asked_for_version) {
     app_->exit(asked_for_version);
   } catch (const CLI::ParseError& error) {
+    check_values_of_flags(*app_, own.arguments);
     throw usage_error(*app_, error);
   }
 }
