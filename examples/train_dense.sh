@@ -4,7 +4,7 @@
 #SBATCH --gres=gpu:h100:8
 #SBATCH --ntasks-per-node=1
 set -euo pipefail
-
+export CUDA_DEVICE_MAX_CONNECTIONS=1
 DATA=${DATA:-/data/tokens}
 TP=2
 PP=2

@@ -1,9 +1,11 @@
 #include "headroom/answer/preflight.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/interop/launch_patch.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
@@ -44,7 +46,62 @@ bool is_as_read(const PreflightQuestion& question, std::string_view field) {
   return value_of(known, question.request.strategy, question.request.workload) == read;
 }
 
-std::vector<PreflightFinding> findings_of(const PreflightQuestion& question) {
+// Whether the file states the value that a rule says to have no words.
+bool is_stated(const PreflightQuestion& question, const BrokenRule& broken) {
+  constexpr std::array of_optimizer{"optimizer", "main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"};
+  if (!broken.rule->of_words) return false;
+  const bool optimizer = contains(of_optimizer, broken.problem.where);
+  return std::any_of(
+      question.run.strategy.begin(), question.run.strategy.end(), [&](const LaunchSetting& it) {
+        return it.field == broken.problem.where || (optimizer && contains(of_optimizer, it.field));
+      });
+}
+
+// The rules that the request breaks. `stated`: takes the fields whose values have no words but in the file.
+std::vector<BrokenRule> rules_broken(const PreflightQuestion& question, std::vector<std::string>& stated) {
+  std::vector<BrokenRule> broken =
+      broken_rules(asked(question.request, question.request.strategy), RuleSet{});
+  std::erase_if(broken, [&](const BrokenRule& one) {
+    const bool is = is_stated(question, one);
+    if (is) stated.push_back(one.problem.where);
+    return is;
+  });
+  return broken;
+}
+
+// The files of frameworks that have the same rules as Megatron-Core, of their own.
+struct FrameworkRule {
+  std::string_view framework;
+  std::string_view field;
+  std::string_view source;
+};
+constexpr std::array<FrameworkRule, 9> rules_of_frameworks{{
+    {"torchtitan", "global_batch", "torchtitan, torchtitan/train.py"},
+    {"torchtitan", "expert_parallel", "torchtitan, torchtitan/distributed/parallel_dims.py"},
+    {"DeepSpeed", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
+    {"GPT-NeoX", "global_batch", "GPT-NeoX, megatron/neox_arguments/arguments.py"},
+    {"llm-foundry", "global_batch", "llm-foundry, llmfoundry/utils/config_utils.py"},
+    // Their batches are products, unless DeepSpeed's file states one.
+    {"accelerate", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
+    {"Hugging Face Trainer", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
+    {"LLaMA-Factory", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
+    {"axolotl", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
+}};
+
+// Where the framework of the file has the rule; empty: its batch is a product, which flags alone can make another.
+std::string source_of(const BrokenRule& broken, const LaunchedRun& run) {
+  std::string source(broken.rule->source);
+  const auto own =
+      std::find_if(rules_of_frameworks.begin(), rules_of_frameworks.end(), [&](const FrameworkRule& row) {
+        return row.framework == run.framework && row.field == broken.problem.where;
+      });
+  if (!source.starts_with("Megatron-LM") || own == rules_of_frameworks.end()) return source;
+  const bool of_deepspeed = own->source.starts_with("DeepSpeed");
+  return of_deepspeed && !run.software.starts_with("deepspeed") ? std::string() : std::string(own->source);
+}
+
+std::vector<PreflightFinding> findings_of(const PreflightQuestion& question,
+                                          const std::vector<BrokenRule>& broken) {
   std::vector<PreflightFinding> findings;
   for (const Problem& problem : question.problems) findings.push_back(finding(question, problem, {}));
   for (const LaunchRefusal& refusal : question.run.refusals) {
@@ -56,10 +113,10 @@ std::vector<PreflightFinding> findings_of(const PreflightQuestion& question) {
                         .at = refusal.at,
                         .source = refusal.source});
   }
-  const Request& request = question.request;
-  for (const auto& [rule, problem] : broken_rules(asked(request, request.strategy), RuleSet{})) {
-    PreflightFinding& found = findings.emplace_back(finding(question, problem, std::string(rule->source)));
-    found.modelled = !rule->source.starts_with("The stack's file");
+  for (const BrokenRule& one : broken) {
+    PreflightFinding& found =
+        findings.emplace_back(finding(question, one.problem, source_of(one, question.run)));
+    found.modelled = !one.rule->source.starts_with("The stack's file");
   }
   return findings;
 }
@@ -132,12 +189,13 @@ PreflightOutcome outcome_of(const PreflightReply& reply) {
 }
 
 PreflightReply answer(const PreflightQuestion& question) {
-  PreflightReply reply{.file = question.file, .run = question.run, .findings = findings_of(question)};
-  const Request& request = question.request;
+  Request request = question.request;
+  const std::vector<BrokenRule> broken = rules_broken(question, request.insisted);
+  PreflightReply reply{.file = question.file, .run = question.run, .findings = findings_of(question, broken)};
   const std::int64_t replica =
       devices(request.strategy) / std::max<std::int64_t>(request.strategy.data_parallel, 1);
   const bool divides = question.devices % replica == 0;
-  const bool legal = holds(asked(request, request.strategy), RuleSet{});
+  const bool legal = broken.empty();
   if (legal) {
     reply.estimate = answer(EstimateQuestion{.request = request, .training = question.training});
     reply.changes = std::exchange(reply.estimate->alternatives, {});

@@ -11,6 +11,7 @@
 #include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/io/catalog.hpp"
+#include "headroom/io/system_file.hpp"
 #include "io/text.hpp"
 
 namespace headroom::cli {
@@ -70,8 +71,47 @@ std::vector<Problem> with_variables_joined(const std::vector<Problem>& problems)
   return result;
 }
 
-LaunchedRun read_run(RequestFlags& flags, bool has_devices) {
+std::string value_in(const LaunchedRun& run, std::string_view field) {
+  for (const LaunchSetting& setting : run.strategy) {
+    if (setting.field == field) return setting.value;
+  }
+  return {};
+}
+
+// GPUs of whole nodes of the system, at least those of one replica.
+void take_nodes(LaunchedRun& run, const SystemFlags& system) {
+  const auto size = [&](std::string_view field) {
+    std::int64_t count = 1;
+    constexpr std::int64_t most = 1 << 20;  // whose products of three are still counts
+    return headroom::read_count(value_in(run, field), count).empty() ? std::min(count, most) : 1;
+  };
+  const bool named = !run.system.empty() && meaning_of("system", run.system).names.size() == 1;
+  const bool own = system.system != SystemFlags().system;
+  const System known = read_system(named && !own ? run.system : system.system);
+  const std::int64_t replica = size("tensor_parallel") * size("pipeline_parallel") * size("context_parallel");
+  const std::int64_t each = known.devices_per_node;
+  const std::int64_t all = *run.nodes * each;
+  // As many ranks as share the batch.
+  std::int64_t ranks = std::max<std::int64_t>(all / replica, 1);
+  const std::int64_t sequences = size("global_batch") / std::max<std::int64_t>(size("micro_batch"), 1);
+  while (!value_in(run, "global_batch").empty() && sequences > 0 && sequences % ranks != 0) --ranks;
+  run.devices = ranks * replica;
+  const std::string nodes = *run.nodes == 1 ? "one node" : fmt::format("{} nodes", *run.nodes);
+  LaunchRemark& remark = run.remarks.emplace_back();
+  remark.kind = LaunchRemarkKind::assumed;
+  remark.text =
+      fmt::format("{}: the file does not say how many GPUs (--devices N)",
+                  *run.devices != all
+                      ? fmt::format("{} replica{} of {} GPU{}", ranks == 1 ? "one" : std::to_string(ranks),
+                                    ranks == 1 ? "" : "s", replica, replica == 1 ? "" : "s")
+                      : fmt::format("{} of {} GPU{}", nodes, each, each == 1 ? "" : "s"));
+}
+
+// `has_devices`: a flag says how many GPUs there are, or a search asks. `counts_nodes`: none does.
+LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, const SystemFlags& system) {
   LaunchedRun run = read_launched_run(flags.model, launch_options(flags, flags.overrides));
+  if (run.nodes && !run.devices && counts_nodes && value_in(run, "data_parallel").empty())
+    take_nodes(run, system);
   std::vector<Problem> problems;
   std::vector<LaunchRemark> others;  // that are no error, and told beside it
   for (const LaunchRemark& remark : run.remarks) {
@@ -120,13 +160,6 @@ void put(RequestFlags& flags, const LaunchSetting& setting) {
     flag.text = setting.value;
   }
   flags.places.insert_or_assign(flag_of(field->name), place_of(setting));
-}
-
-std::string value_in(const LaunchedRun& run, std::string_view field) {
-  for (const LaunchSetting& setting : run.strategy) {
-    if (setting.field == field) return setting.value;
-  }
-  return {};
 }
 
 // "TP 8 x PP 4 x CP 2, EP 8", and the batch.
@@ -240,7 +273,8 @@ void take_launch_file(RequestFlags& flags, SystemFlags& system) {
           "is not a launch file: --model, --run, --env and --script-argument apply only to launch files");
     return;
   }
-  const LaunchedRun run = read_run(flags, flags.devices.has_value());
+  const LaunchedRun run =
+      read_run(flags, flags.devices.has_value(), !flags.devices && !flags.text("data_parallel"), system);
   const bool divides = flags.devices || flags.text("data_parallel");
   for (const LaunchSetting& setting : run.strategy) {
     if (setting.field != "data_parallel" || !divides) put(flags, setting);
@@ -261,7 +295,7 @@ std::optional<RequestFlags> take_launch_file(RequestFlags& flags, SystemFlags& s
   }
   flags.launched = true;
   RequestFlags own = flags;
-  const LaunchedRun run = read_run(flags, true);
+  const LaunchedRun run = read_run(flags, true, !space.devices, system);
   for (const LaunchSetting& setting : run.strategy) put(own, setting);
   if (run.devices) own.devices = std::to_string(*run.devices);
   if (space.devices) own.devices = space.devices;

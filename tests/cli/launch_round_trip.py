@@ -34,6 +34,7 @@ CHOICES = {
         "tensor_parallel": [1, 2, 4, 8], "pipeline_parallel": [1, 2], "context_parallel": [1, 1, 2], "data_parallel": [2, 4, 8],
         "micro_batch": [1, 2], "sequence_parallel": ["yes"], "recompute": ["none", "full", "selective_op"],
         "data_sharding": ["zero3"], "no_reshard_after_forward": ["yes", "no"],
+        "recompute_layers": [0, 0, 4, 5], "stage_layers": [0, 0, "15,17", "39,41"],
     },
     "llama-factory": {"data_parallel": [2, 4, 8], "micro_batch": [1, 2, 4], "recompute": ["none", "full"],
                       "data_sharding": ["none", "zero3"], "lora_rank": [0, 8, 16]},
@@ -75,6 +76,9 @@ def strategies_of(launcher, chance):
         if one.get("pipeline_parallel", 1) == 1:
             one.pop("virtual_pipeline", None)
             one.pop("schedule", None)
+            one.pop("stage_layers", None)
+        if one.get("recompute") != "full":
+            one.pop("recompute_layers", None)
         yield one
 
 
@@ -124,7 +128,7 @@ def main():
                 for field, value in {**strategy, "global_batch": 64}.items():
                     default = {"sequence_parallel": "no", "recompute": "none", "data_sharding": "none", "precision": "bf16",
                                "gradient_dtype": "fp32", "no_reshard_after_forward": "no", "lora_rank": 0,
-                               "schedule": "1f1b"}.get(field, 1)
+                               "schedule": "1f1b", "recompute_layers": 0, "stage_layers": 0}.get(field, 1)
                     if field not in DERIVED[launcher] and str(values.get(field, default)) != str(value):
                         wrong.append(f"{told}: {field} is read as {values.get(field)}")
             print(f"{launcher}: {legal} strategies of {asked} there and back")

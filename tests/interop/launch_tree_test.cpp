@@ -143,9 +143,8 @@ TEST_CASE("The Trainer behind accelerate: its shards and GPUs") {
   TrainerLaunch launch;
   launch.written = {flag("model_name_or_path", "Qwen/Qwen3-8B"), flag("per_device_train_batch_size", "2"),
                     flag("max_seq_length", "1024")};
-  launch.accelerate_file = "fsdp.yaml";
-  launch.accelerate_text =
-      "distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\nnum_processes: 8\n";
+  launch.accelerate = {flag("distributed_type", "FSDP"),
+                       flag("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD"), flag("num_processes", "8")};
   const LaunchedRun run = read_trainer_words(launch, "run.sh", {});
   CHECK(value_in(run, "data_sharding") == "zero3");
   CHECK(value_in(run, "global_batch") == "16");

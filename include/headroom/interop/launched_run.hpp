@@ -78,6 +78,8 @@ struct LaunchedRun {
   std::vector<LaunchSetting> stack;     // choices of the stack, each at most once
   std::optional<std::int64_t> devices;  // of the whole job
   std::optional<std::int64_t> devices_per_node;
+  // Nodes whose GPUs all take part, if `devices` is not known: their number is the system's.
+  std::optional<std::int64_t> nodes;
   // Microbatches that each data-parallel rank sums: where the file states them, and no data-parallel size that would make
   // them a global batch.
   std::optional<std::int64_t> accumulation;

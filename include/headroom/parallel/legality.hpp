@@ -87,6 +87,8 @@ struct Rule {
   std::vector<std::string> (*shown)(const RuleCase& it) = nullptr;
   // Only for rules of launchers that have no flag for the value: sets the value of a launch without it.
   void (*put_usual)(Strategy& strategy) = nullptr;
+  // Only says that no launch that is written here has the value. A file that states the value does have it.
+  bool of_words = false;
 };
 
 // Origin of a rule. mechanism: no stack can run what breaks it. stack: this stack cannot. launcher: the stack

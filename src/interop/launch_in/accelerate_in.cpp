@@ -24,6 +24,90 @@ LaunchedRun read_deepspeed(const TreeFile& file, const LaunchOptions& options) {
   return builder.finish(options);
 }
 
+namespace {
+
+constexpr std::string_view parallelism_group = "parallelism_config.parallelism_config_";
+
+// Values that accelerate has names for.
+void refuse_other_names(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  if (const Written* const precision = run.find("mixed_precision")) {
+    constexpr std::array<std::string_view, 5> names{"no", "fp16", "bf16", "fp8", "false"};  // "no" in YAML
+    if (!contains(names, std::string_view(lower_case(text_of_values(*precision)))))
+      builder.problem(*precision, "must be no, fp16, bf16 or fp8");
+  }
+  const Written* const wrap = run.find({"fsdp_config.fsdp_auto_wrap_policy", "fsdp_config.auto_wrap_policy"});
+  if (wrap == nullptr) return;
+  constexpr std::array<std::string_view, 4> policies{"transformer_based_wrap", "size_based_wrap", "no_wrap",
+                                                     "none"};
+  if (!contains(policies, std::string_view(lower_case(text_of_values(*wrap)))))
+    builder.problem(*wrap, "must be TRANSFORMER_BASED_WRAP, SIZE_BASED_WRAP or NO_WRAP");
+}
+
+// FSDP's plugin [accelerate, utils/dataclasses.py, FullyShardedDataParallelPlugin].
+void refuse_fsdp(TreeRun& run, std::int64_t version) {
+  RunBuilder& builder = run.builder();
+  const auto find = [&](const std::string& name) {
+    return run.find({"fsdp_config.fsdp_" + name, "fsdp_config." + name});
+  };
+  constexpr std::string_view source = "accelerate, src/accelerate/utils/dataclasses.py";
+  const Written* const reshard = find("reshard_after_forward");
+  const std::string word = reshard == nullptr ? "true" : lower_case(text_of_values(*reshard));
+  constexpr std::array<std::string_view, 12> truths{"true", "false", "yes", "no", "1", "0",
+                                                    "on",   "off",   "y",   "n",  "t", "f"};
+  if (version == 2 && !contains(truths, std::string_view(word)))
+    builder.refuse({.fields = {"data_sharding"},
+                    .rule = "must be true or false with fsdp_version 2",
+                    .source = std::string(source),
+                    .written = reshard->as_written,
+                    .at = reshard->at});
+  const Written* const state = find("state_dict_type");
+  if (version == 2 && state != nullptr && lower_case(text_of_values(*state)) == "local_state_dict")
+    builder.refuse({.fields = {"data_sharding"},
+                    .rule = "fsdp_version 2 needs SHARDED_STATE_DICT or FULL_STATE_DICT",
+                    .source = std::string(source),
+                    .written = state->as_written,
+                    .at = state->at});
+}
+
+}  // namespace
+
+void refuse_parallelism(TreeRun& run, const RunScale& scale) {
+  RunBuilder& builder = run.builder();
+  const Written* const used = run.find("use_parallelism_config");
+  if (!run.has_below("parallelism_config") || (used != nullptr && !is_on(*used))) return;
+  std::int64_t product = 1;
+  std::string sizes;
+  const Written* from = nullptr;
+  for (const std::string_view axis :
+       {"dp_replicate_size", "dp_shard_size", "tp_size", "cp_size", "sp_size"}) {
+    const std::string name = std::string(parallelism_group) + std::string(axis);
+    const auto size = run.count(name);
+    if (!size || *size < 1) continue;
+    product *= *size;
+    sizes += fmt::format("{}{}", sizes.empty() ? "" : " x ", *size);
+    from = run.find(name);
+  }
+  if (from == nullptr) return;
+  const std::string source = "accelerate, src/accelerate/parallelism_config.py";
+  if (run.count(std::string(parallelism_group) + "cp_size").value_or(1) > 1 &&
+      run.count(std::string(parallelism_group) + "sp_size").value_or(1) > 1)
+    builder.refuse({.fields = {"context_parallel"},
+                    .rule = "cp_size and sp_size cannot both be above 1",
+                    .source = source,
+                    .written = from->as_written,
+                    .at = from->at});
+  const bool deepspeed = run.has_below("deepspeed_config");
+  if (!deepspeed && scale.devices && product != *scale.devices)
+    builder.refuse(
+        {.fields = {"tensor_parallel", "context_parallel", "data_parallel"},
+         .rule = fmt::format("the sizes of parallelism_config must multiply to the {} processes ({} = {})",
+                             *scale.devices, sizes, product),
+         .source = source,
+         .written = from->as_written,
+         .at = from->at});
+}
+
 void take_accelerate(TreeRun& run, RunScale& scale) {
   RunBuilder& builder = run.builder();
   scale.devices = run.count("num_processes");
@@ -31,8 +115,8 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
   if (scale.devices && scale.nodes && *scale.nodes > 0)
     scale.devices_per_node = *scale.devices / *scale.nodes;
   const std::string type = lower_case(run.text("distributed_type"));
-  const std::string parallel = "parallelism_config.parallelism_config_";
-  const auto axis = [&](std::string_view name) { return parallel + std::string(name); };
+  const auto axis = [&](std::string_view name) { return std::string(parallelism_group) + std::string(name); };
+  refuse_other_names(run);
   scale.tensor = run.size("tensor_parallel", {axis("tp_size")});
   scale.context = run.size("context_parallel", {axis("cp_size"), axis("sp_size")});
   if (run.count(axis("sp_size")).value_or(1) > 1) builder.set("cp_comm", "a2a", run.find(axis("sp_size")));
@@ -69,8 +153,15 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
     if (const auto steps = run.count({"deepspeed_config.gradient_accumulation_steps"}))
       scale.accumulation = steps;
   } else if (type == "fsdp" || run.has_below("fsdp_config")) {
+    const auto version = run.count({"fsdp_config.fsdp_version", "fsdp_config.version"}).value_or(1);
+    refuse_fsdp(run, version);
+    const bool wraps =
+        run.has("fsdp_config.fsdp_auto_wrap_policy") || run.has("fsdp_config.auto_wrap_policy");
     TreeRun fsdp(without_prefix(run.below("fsdp_config"), "fsdp_"), builder);
-    const auto version = fsdp.count("version").value_or(1);
+    if (!wraps)
+      builder.assume(
+          "fsdp_auto_wrap_policy is not written, so the whole model is one unit (NO_WRAP): units are layers "
+          "here, which take less memory");
     take_fsdp(fsdp, static_cast<int>(version), scale);
   } else if (run.has_below("megatron_lm_config")) {
     const std::string prefix = "megatron_lm_config.megatron_lm_";
@@ -142,6 +233,7 @@ LaunchedRun read_accelerate(const TreeFile& file, const LaunchOptions& options) 
   TreeRun run(flattened(file.root, file.file), builder);
   RunScale scale;
   take_accelerate(run, scale);
+  refuse_parallelism(run, scale);
   settle(scale, builder);
   if (!scale.micro) assume_micro(builder);
   assume_sequence(builder);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/reading.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/titan_parts.hpp"
@@ -189,6 +190,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
     if (setting.name == "tokenizer.vocab_size") setting.name = "tokenizer_vocab_size";
     if (setting.name == "model.config.()" || setting.name == "model.()") setting.name = "called";
   }
+  if (!recipe) refuse_bridge(written, builder);
   std::vector<Written> plain = without_groups(std::move(written), bridge_groups);
   // A call of another file's function stands behind what is set upon its result.
   rename_recipe_arguments(plain);
@@ -214,6 +216,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
     }
   }
   take_core(run, scale, {.expert_tensor_is_one = true});
+  if (!recipe) take_bridge_precision(run);
   const std::string name =
       model_in(function + ' ' + base + ' ' + classes + ' ' +
                run.text({"recipe", "hf_path", "pretrained_checkpoint", "checkpoint.pretrained_checkpoint"}) +
@@ -291,6 +294,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
       {"path_to_cache"},
       {"skip_getting_attention_mask_from_dataset"},
       {"seq_length"},
+      {"sequence_length"},
       {"_target_"},
       {"pretrain"},
       {"fn"},
@@ -325,6 +329,14 @@ LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& opti
 
 LaunchedRun read_bridge_words(std::vector<Written> written, std::optional<std::int64_t> devices,
                               const std::string& file, const LaunchOptions& options) {
+  for (Written& setting : written) {  // "model.recompute_modules=[moe_act,mlp]"
+    const std::string text = text_of_values(setting);
+    const bool modules = setting.name.ends_with("_modules") || setting.name.ends_with("_scope");
+    if (!modules || text.size() < 2 || text.front() != '[' || text.back() != ']') continue;
+    setting.values.clear();
+    for (const std::string_view part : parts_of(std::string_view(text).substr(1, text.size() - 2)))
+      setting.values.emplace_back(part);
+  }
   return read_bridge(std::move(written), {file, 1}, options, "Megatron-Bridge", false, {.devices = devices});
 }
 

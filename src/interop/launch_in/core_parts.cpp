@@ -213,7 +213,7 @@ void take_sharding(TreeRun& run) {
   if (const Written* const shards = run.find("use_distributed_optimizer"))
     builder.set("data_sharding", is_on(*shards) ? "zero1" : "none", shards);
   const Written* const strategy = run.find({"data_parallel_sharding_strategy"});
-  for (const std::string_view name : {"use_megatron_fsdp", "use_custom_fsdp"}) {
+  for (const std::string_view name : {"use_megatron_fsdp", "dist.use_megatron_fsdp", "use_custom_fsdp"}) {
     const Written* const fsdp = run.find(name);
     if (fsdp == nullptr || !is_on(*fsdp)) continue;
     const std::string kind = strategy == nullptr ? "optim_grads_params" : text_of_values(*strategy);
@@ -327,7 +327,8 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
   const Written* const last =
       run.find({"num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"});
   if (layout != nullptr) {
-    const std::string text = text_of_values(*layout);
+    std::string text = text_of_values(*layout);
+    std::erase_if(text, [](char c) { return c == '\'' || c == '"' || c == '\\'; });  // Hydra's quotes
     if (text.find('|') != std::string::npos)
       builder.set("stage_layers", text, layout);
     else
@@ -343,10 +344,20 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
   if (full != nullptr) builder.set("gradient_dtype", is_on(*full) ? "fp32" : "bf16", full);
   switch_field(run, "grad_reduce_in_bf16", "gradient_dtype", "bf16");
   if (const Written* const overlap = run.find({"tp_comm_overlap", "ub_tp_comm_overlap"});
-      overlap != nullptr && is_on(*overlap) && scale.tensor > 1)
-    builder.choose("overlap_tensor_parallel", "full", overlap);
+      overlap != nullptr && is_on(*overlap) && scale.tensor > 1) {
+    // It splits the all-gathers and reduce-scatters of sequence parallelism [core/model_parallel_config.py].
+    const bool on = sequence != nullptr && is_on(*sequence);
+    if (on)
+      builder.choose("overlap_tensor_parallel", "full", overlap);
+    else
+      builder.imply("tp_comm_overlap is off without sequence parallelism", overlap);
+  }
   if (const Written* const grouped = run.find("moe_grouped_gemm"); grouped != nullptr && !is_on(*grouped))
     builder.leave_out(*grouped, "experts one after another: --set-software expert_products=per_expert");
+  if (const Written* const share = run.find("optimizer_offload_fraction"))
+    builder.set("optimizer_offload_fraction", text_of_values(*share), share);
+  else if (run.on("optimizer_cpu_offload"))
+    builder.set("optimizer_offload_fraction", "1", run.find("optimizer_cpu_offload"));
   if (run.on("use_precision_aware_optimizer")) {
     for (const auto& [name, target] :
          {std::pair{"main_grads_dtype", "gradient_dtype"}, std::pair{"exp_avg_dtype", "exp_avg_dtype"},
@@ -361,11 +372,10 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
         builder.set(target, ours, dtype);
       }
     }
-    builder.set("main_params_dtype", "remainder", run.find("use_precision_aware_optimizer"));
+    // What the host steps has fp32 main parameters [core/optimizer/cpu_offloading/hybrid_optimizer.py].
+    if (!run.on("optimizer_cpu_offload") || builder.value("optimizer_offload_fraction") != "1")
+      builder.set("main_params_dtype", "remainder", run.find("use_precision_aware_optimizer"));
   }
-  if (const Written* const host = run.find({"optimizer_cpu_offload"});
-      host != nullptr && is_on(*host) && !run.has("optimizer_offload_fraction"))
-    builder.set("optimizer_offload_fraction", "1", host);
   if (const Written* const loss = run.find("cross_entropy_fusion_impl");
       loss != nullptr && text_of_values(*loss) == "te" && run.on("cross_entropy_loss_fusion"))
     builder.choose("cross_entropy", "fused_fp32", loss);

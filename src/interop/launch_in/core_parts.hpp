@@ -25,6 +25,13 @@ std::span<const LaunchKey> core_keys();
 // "bf16_mixed", "bf16_with_fp8_current_scaling_mixed", "bf16-mixed", "fp8_cs".
 void take_core_precision(const Written& setting, RunBuilder& builder);
 
+// The same of an override "mixed_precision=NAME": refuses what Megatron-Bridge has no recipe of, and sets what the recipe
+// sets beside the precision.
+void take_bridge_precision(TreeRun& run);
+
+// Rules of Megatron-Bridge that a configuration breaks, of its settings with their groups.
+void refuse_bridge(const std::vector<Written>& written, RunBuilder& builder);
+
 // Groups of Megatron-Bridge's and NeMo's configurations, the longest first where one starts with another.
 inline constexpr std::array<std::string_view, 16> bridge_groups{"model.config.",
                                                                 "trainer.strategy.ddp.",

@@ -137,8 +137,12 @@ void collect_repeats(const TreeNode& node, const std::string& path, const std::s
 
 }  // namespace
 
-LaunchedRun read_tree_file(std::string_view text, const std::string& file, const LaunchOptions& options) {
+LaunchedRun read_tree_file(std::string_view text, const std::string& file, const LaunchOptions& options,
+                           const std::vector<Written>& overrides) {
   TreeNode root = parse_tree(text, file);
+  if (overrides.size() > most_members)
+    throw InputError(file, fmt::format("is overridden by more than {} flags", most_members));
+  for (const Written& setting : overrides) override_in(root, setting);
   interpolate(root, options.environment);
   const Framework* const framework = framework_of(run_of(root));
   if (framework == nullptr)
@@ -223,10 +227,11 @@ bool is_tree_launch(const std::string& source) {
 
 std::string file_of_launch(const std::string& source) { return parts_of_source(source).file; }
 
-LaunchedRun read_tree_launch(std::string_view text, const std::string& source, const LaunchOptions& options) {
+LaunchedRun read_tree_launch(std::string_view text, const std::string& source, const LaunchOptions& options,
+                             const std::vector<Written>& overrides) {
   const SourceParts parts = parts_of_source(source);
   if (parts.file.ends_with(".py")) return read_python_config(text, parts.file, parts.function, options);
-  return read_tree_file(text, parts.file, options);
+  return read_tree_file(text, parts.file, options, overrides);
 }
 
 }  // namespace headroom

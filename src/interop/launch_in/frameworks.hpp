@@ -12,11 +12,10 @@ LaunchedRun read_deepspeed(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_accelerate(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options);
 
-// The flags of a script of the Trainer, and what starts it: `accelerate launch --config_file FILE`.
+// The flags of a script of the Trainer, and what starts it.
 struct TrainerLaunch {
-  std::vector<Written> written;  // "per_device_train_batch_size"
-  std::string accelerate_file;   // empty: none
-  std::string accelerate_text;
+  std::vector<Written> written;         // "per_device_train_batch_size"
+  std::vector<Written> accelerate;      // of `accelerate launch`: "deepspeed_config.zero_stage"
   std::optional<std::int64_t> devices;  // as launchers' flags say them
   std::optional<std::int64_t> devices_per_node;
 };
@@ -32,6 +31,9 @@ LaunchedRun read_nemo(const TreeFile& file, const LaunchOptions& options);  // 1
 LaunchedRun read_nemo_recipe(const TreeFile& file,
                              const LaunchOptions& options);  // 2.0, Megatron-Bridge: Python
 LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& options);  // overrides in YAML
+// Whether the words of a command are Megatron-Bridge's overrides and no flags: some have dots, and others may be without
+// ("mixed_precision=bf16_mixed").
+bool are_bridge_words(const std::vector<Written>& written);
 // The same as words of a command: "model.num_layers=32".
 LaunchedRun read_bridge_words(std::vector<Written> written, std::optional<std::int64_t> devices,
                               const std::string& file, const LaunchOptions& options);

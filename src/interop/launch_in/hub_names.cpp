@@ -8,6 +8,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/io/catalog.hpp"
+#include "interop/hub_published.hpp"
 #include "interop/launch_in/tree_run.hpp"
 #include "io/text.hpp"
 
@@ -30,7 +31,21 @@ struct SameLayers {
   std::string_view name;
   std::string_view ours;
 };
-constexpr std::array<SameLayers, 36> same_layers{{
+constexpr std::array<SameLayers, 50> same_layers{{
+    {"qwen3-vl-4b", "qwen3-4b"},
+    {"qwen3-vl-32b", "qwen3-32b"},
+    {"deepseek-r1-0528-qwen3-8b", "qwen3-8b"},
+    {"llama-3.1-nemotron-70b", "llama-3-70b"},
+    {"llama-3-base-8b", "llama-3-8b"},
+    {"l3-8b", "llama-3-8b"},
+    {"llama-3.1-tulu-3-8b", "llama-3-8b"},
+    {"llama-3.1-tulu-3-70b", "llama-3-70b"},
+    {"deepseek-r1-distill-llama-8b", "llama-3-8b"},
+    {"deepseek-r1-distill-llama-70b", "llama-3-70b"},
+    {"mistral-7b-sft", "mistral-7b"},
+    {"openhermes-2.5-mistral-7b", "mistral-7b"},
+    {"llava-v1.5-7b", "llama-2-7b"},
+    {"llava-v1.5-13b", "llama-2-13b"},
     {"qwen2-0.5b", "qwen2.5-0.5b"},
     {"qwen2-7b", "qwen2.5-7b"},
     {"qwen2-72b", "qwen2.5-72b"},
@@ -69,46 +84,6 @@ constexpr std::array<SameLayers, 36> same_layers{{
     {"glm-4.6", "glm-4.5"},
 }};
 
-// config.json of each on the hub: layers like Llama's, with SwiGLU, RMSNorm and rotary positions.
-struct PublishedSizes {
-  std::string_view name;
-  std::int64_t hidden;
-  std::int64_t feedforward;
-  std::int64_t layers;
-  std::int64_t heads;
-  std::int64_t key_value_heads;
-  std::int64_t vocabulary;
-  bool tied = false;
-  bool qkv_bias = false;
-};
-constexpr std::array<PublishedSizes, 25> published{{
-    {"qwen2-1.5b", 1536, 8960, 28, 12, 2, 151936, true, true},
-    {"qwen2.5-1.5b", 1536, 8960, 28, 12, 2, 151936, true, true},
-    {"qwen2.5-math-1.5b", 1536, 8960, 28, 12, 2, 151936, true, true},
-    {"qwen2.5-coder-1.5b", 1536, 8960, 28, 12, 2, 151936, true, true},
-    {"deepseek-r1-distill-qwen-1.5b", 1536, 8960, 28, 12, 2, 151936, false, true},
-    {"qwen2.5-3b", 2048, 11008, 36, 16, 2, 151936, true, true},
-    {"qwen2.5-coder-3b", 2048, 11008, 36, 16, 2, 151936, true, true},
-    {"qwen2-vl-2b", 1536, 8960, 28, 12, 2, 151936, true, true},
-    {"qwen2.5-vl-3b", 2048, 11008, 36, 16, 2, 151936, true, true},
-    {"mistral-7b-v0.3", 4096, 14336, 32, 32, 8, 32768},
-    {"mistral-7b-instruct-v0.3", 4096, 14336, 32, 32, 8, 32768},
-    {"mistral-7b-instruct-v0.2", 4096, 14336, 32, 32, 8, 32000},
-    {"tinyllama", 2048, 5632, 22, 32, 4, 32000},
-    {"smollm2-135m", 576, 1536, 30, 9, 3, 49152, true},
-    {"smollm2-360m", 960, 2560, 32, 15, 5, 49152, true},
-    {"smollm2-1.7b", 2048, 8192, 24, 32, 32, 49152, true},
-    {"smollm3-3b", 2048, 11008, 36, 16, 4, 128256, true},
-    {"llama-30b", 6656, 17920, 60, 52, 52, 32000},
-    {"llama-65b", 8192, 22016, 80, 64, 64, 32000},
-    {"codellama-7b", 4096, 11008, 32, 32, 32, 32016},
-    {"codellama-34b", 8192, 22016, 48, 64, 8, 32000},
-    {"yi-6b", 4096, 11008, 32, 32, 4, 64000},
-    {"yi-34b", 7168, 20480, 60, 56, 8, 64000},
-    {"yi-1.5-9b", 4096, 11008, 48, 32, 4, 64000},
-    {"phi-3-medium", 5120, 17920, 40, 40, 10, 32064},
-}};
-
 bool is_at_hand(std::string_view name) { return meaning_of("model", name).names.size() == 1; }
 
 // Whether a name starts with another at the end of a word: "qwen2-7b" is no start of "qwen2-7b0".
@@ -132,6 +107,22 @@ auto best_row(const Rows& rows, std::string_view name) {
 std::string without_meta(const std::string& name) {
   constexpr std::string_view start = "meta-";
   return lower_case(name).starts_with(start) ? name.substr(start.size()) : name;
+}
+
+// The name of the hub in a path: the last part of "/data/models/Qwen2.5-7B/", of "models--Qwen--Qwen2.5-7B/snapshots/HASH" of
+// the hub's cache. Nothing if a text is no path but OWNER/NAME.
+std::string name_in_path(std::string_view text) {
+  while (text.ends_with('/')) text.remove_suffix(1);
+  constexpr std::string_view cached = "models--";
+  if (const std::size_t at = text.rfind(cached); at != std::string_view::npos) {
+    std::string name(text.substr(at + cached.size(), text.find('/', at) - at - cached.size()));
+    if (const std::size_t owner = name.find("--"); owner != std::string::npos) name.replace(owner, 2, "/");
+    return name;
+  }
+  const auto slashes = std::count(text.begin(), text.end(), '/');
+  const bool path = slashes > 1 || (slashes == 1 && std::string_view("/.~$\x01").find(text.front()) !=
+                                                        std::string_view::npos);
+  return path ? std::string(text.substr(text.rfind('/') + 1)) : std::string();
 }
 
 // What is at hand under a name: of a mirror, without how it is stored.
@@ -161,6 +152,10 @@ std::string embedded_name(const std::string& given) {
   return "";
 }
 
+std::string plain_name(const std::string& name) {
+  return without_meta(lower_case(name.substr(name.rfind('/') + 1)));
+}
+
 std::string config_beside(const std::string& name, const std::string& file) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(file).parent_path();
@@ -181,33 +176,29 @@ void name_model_of(const std::string& name, const Written* from, const std::stri
   if (name.empty()) return;
   if (const std::string config = config_beside(name, file); !config.empty())
     return builder.name_model(config, from);
+  if (const std::string of_path = name_in_path(name); !of_path.empty()) {
+    if (embedded_name(of_path).empty() && best_row(same_layers, plain_name(of_path)) == same_layers.end() &&
+        published_config(of_path) == nullptr)
+      return builder.name_absent_model(name, from);
+    builder.imply(fmt::format("{} has the layers of {} on the hub", printable(name), printable(of_path)),
+                  from);
+    return name_model_of(of_path, from, file, builder);
+  }
   if (const std::string ours = embedded_name(name); !ours.empty()) return builder.name_model(ours, from);
-  const std::string plain = without_meta(lower_case(name.substr(name.rfind('/') + 1)));
+  const std::string plain = plain_name(name);
   const auto alike = best_row(same_layers, plain);
-  const auto sizes = best_row(published, plain);
+  const PublishedConfig* const sizes = published_config(plain);
   const bool by_sizes =
-      sizes != published.end() && (alike == same_layers.end() || sizes->name.size() > alike->name.size());
+      sizes != nullptr && (alike == same_layers.end() || sizes->name.size() > alike->name.size());
   if (!by_sizes && alike != same_layers.end()) {
     builder.imply(fmt::format("{} has the layers of {}", printable(name), alike->ours), from);
     return builder.name_model(std::string(alike->ours), from);
   }
-  builder.name_absent_model(name, from);
-  if (!by_sizes) {
-    builder.unresolved(fmt::format("{} is not at hand: give --model with its config.json", printable(name)),
-                       from == nullptr ? FilePlace{file, 0} : from->at);
-    return;
-  }
-  builder.imply(fmt::format("the sizes of {} are those that its config.json on the hub has", printable(name)),
-                from);
-  builder.member("hidden", sizes->hidden, nullptr);
-  builder.member("feedforward", sizes->feedforward, nullptr);
-  builder.member("layers", sizes->layers, nullptr);
-  builder.member("heads", sizes->heads, nullptr);
-  builder.member("key_value_heads", sizes->key_value_heads, nullptr);
-  builder.member("vocabulary", sizes->vocabulary, nullptr);
-  builder.member("tied_embeddings", sizes->tied, nullptr);
-  llama_members(builder);
-  if (sizes->qkv_bias) builder.member("qkv_bias", true, nullptr);
+  if (!by_sizes) return builder.name_absent_model(name, from);
+  builder.imply(
+      fmt::format("the sizes of {} are those of {}'s config.json on the hub", printable(name), sizes->name),
+      from);
+  builder.name_model(std::string(sizes->name), from);
 }
 
 void name_model_of(const Written& setting, RunBuilder& builder) {

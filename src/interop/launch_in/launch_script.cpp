@@ -15,6 +15,7 @@
 #include "interop/launch_in/model_zoo.hpp"
 #include "interop/launch_in/program.hpp"
 #include "interop/launch_in/readers.hpp"
+#include "interop/launch_in/script_files.hpp"
 #include "interop/launch_in/script_words.hpp"
 #include "interop/launch_in/setting.hpp"
 #include "interop/launch_in/trainer_common.hpp"
@@ -66,6 +67,8 @@ void read_sizes(const Followed& script, const Program& program, RunBuilder& run,
   if (!each) each = spawns ? either(gpus_each, tasks_each) : either(tasks_each, gpus_each);
   std::optional<std::int64_t> nodes =
       either(own.nodes, program.missing_size.empty() || job.nodes ? job.nodes : std::nullopt);
+  if (!nodes && program.missing_size.empty() && program.whole_nodes) nodes = 1;
+  if (!each && program.whole_nodes && nodes) run.whole_nodes(*nodes);
   const bool one_node =
       !nodes && program.missing_size.empty() && program.processes_per_node &&
       contains(std::array<std::string_view, 4>{"torchrun", "torch.distributed.launch",
@@ -84,7 +87,7 @@ void read_sizes(const Followed& script, const Program& program, RunBuilder& run,
   if (each && *each <= 64) run.devices_per_node(*each);
   if (each && *each > 64 && nodes == 1) devices = each;
   if (devices) run.devices(*devices);
-  if (!devices && !program.missing_size.empty()) {
+  if (!devices && !program.missing_size.empty() && !run.so_far().nodes) {
     Written size{
         "", {}, "the number of GPUs", file_place(script, program.at), needs(script, program.missing_size)};
     size.unknown =
@@ -147,11 +150,14 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
   }
   if (dotted) run.use_framework("Megatron-Bridge");
   for (const Value& word : extra) {
-    if (!shell::is_known(word.text()))
-      run.unresolved(
-          fmt::format("{} may add arguments: it {}", shown(script, word.text()), needs(script, word.text())),
-          file_place(script, word.place()));
+    if (shell::is_known(word.text())) continue;
+    arguments.open = true;
+    run.unresolved(
+        fmt::format("{} may add arguments: it {}", shown(script, word.text()), needs(script, word.text())),
+        file_place(script, word.place()));
   }
+  arguments.environment_unknown = !script.missing_files.empty();
+  arguments.open = arguments.open || arguments.environment_unknown;
   tell_conditions(script, run);
   for (const auto& [name, at] : script.missing_files) {
     if (!arguments.model.empty()) break;
@@ -167,36 +173,17 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
 // What reads the run that a program starts.
 enum class Reader : std::uint8_t { megatron, bridge, verl, configuration, trainer, engine };
 
-// The configuration of a framework that is named to a program and lies beside the script: "-m axolotl.cli.train
-// run.yaml", "--job.config_file run.toml". Empty: none. Only its name must be known, and not its folder.
-std::string configuration_of(const Program& program, const std::string& file) {
-  bool hydra = false;  // the word is the name of a file without its extension
-  for (const Value& word : program.arguments) {
-    const std::string& text = word.text();
-    std::string name = text.substr(text.find_last_of("/=") + 1);
-    if (hydra) name += ".yaml";
-    hydra = text == "--config-name";
-    if (!shell::is_known(name) ||
-        !(name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".toml")))
-      continue;
-    std::string place = (std::filesystem::path(file).parent_path() / name).string();
-    if (is_tree_launch(place)) return place;
-  }
-  return "";
-}
-
 std::optional<Reader> reader_of(const Program& program, const std::vector<Written>& written,
                                 const std::string& config) {
   if (program.name.starts_with("verl.trainer.")) return Reader::verl;
+  if (program.name == "swift") return Reader::trainer;
   // Overrides that state a whole model, without a recipe in front.
-  const bool whole = std::all_of(written.begin(), written.end(),
-                                 [](const Written& it) { return it.name.find('.') != std::string::npos; });
-  if (whole && is_megatron(program, written)) return Reader::bridge;
+  if (are_bridge_words(written) && is_megatron(program, written)) return Reader::bridge;
   if (is_megatron(program, written)) return Reader::megatron;
   const bool trains = std::any_of(written.begin(), written.end(), [](const Written& setting) {
     return setting.name == "per_device_train_batch_size";
   });
-  if (trains) return Reader::trainer;
+  if (trains && !holds_trainer_arguments(config)) return Reader::trainer;
   if (!config.empty()) return Reader::configuration;
   const auto has = [&](std::string_view name) {
     return std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
@@ -209,6 +196,8 @@ std::optional<Reader> reader_of(const Program& program, const std::vector<Writte
 void take_job(const LaunchedRun& job, LaunchedRun& run) {
   if (job.devices_per_node) run.devices_per_node = job.devices_per_node;
   if (!job.system.empty()) run.system = job.system;
+  if (!job.software.empty() && run.software == "hf-trainer") run.software = job.software;  // DeepSpeed's
+  if (job.nodes) run.nodes = job.nodes;
   for (const LaunchSetting& setting : job.strategy) {
     const bool written = std::any_of(run.strategy.begin(), run.strategy.end(),
                                      [&](const LaunchSetting& it) { return it.field == setting.field; });
@@ -216,6 +205,7 @@ void take_job(const LaunchedRun& job, LaunchedRun& run) {
   }
   if (!job.devices) return;
   run.devices = job.devices;
+  run.nodes.reset();
   std::erase_if(run.strategy, [](const LaunchSetting& setting) {
     return setting.field == "data_parallel" && setting.written.empty();
   });
@@ -224,29 +214,20 @@ void take_job(const LaunchedRun& job, LaunchedRun& run) {
   });
 }
 
-// The file of `accelerate launch --config_file FILE` beside the script; empty: none.
-std::string accelerate_file(const Program& program, const std::string& file) {
-  for (const auto& [name, value] : program.environment) {
-    const std::filesystem::path place = std::filesystem::path(file).parent_path() / value;
-    std::error_code error;
-    if (name == "--config_file" && std::filesystem::is_regular_file(place, error)) return place.string();
-  }
-  return "";
-}
-
-LaunchedRun read_configuration(const Followed& script, const Program& program, const std::string& config,
-                               const std::string& file, LaunchOptions options) {
+LaunchedRun read_configuration(const Followed& script, const Program& program, std::vector<Written> written,
+                               const std::string& config, const std::string& file, LaunchOptions options) {
   RunBuilder job(file, "", "");
   std::optional<std::int64_t> devices;
   read_sizes(script, program, job, devices);
-  if (const std::string accelerate = accelerate_file(program, file); !accelerate.empty()) {
-    TreeRun tree(flattened(parse_tree(read_file(accelerate), accelerate), accelerate), job);
+  if (std::vector<Written> settings = accelerate_settings(script, program, file); !settings.empty()) {
+    TreeRun tree(std::move(settings), job);
     RunScale scale;
     take_accelerate(tree, scale);
     if (!devices && scale.devices) job.devices(*scale.devices);
   }
   options.text.reset();
-  LaunchedRun run = read_tree_launch(read_file(config), config, options);
+  LaunchedRun run =
+      read_tree_launch(read_file(config), config, options, overrides_of(std::move(written), config));
   take_job(job.so_far(), run);
   return run;
 }
@@ -261,14 +242,48 @@ void rename_for_trainer(std::vector<Written>& written) {
   }
 }
 
+// The same for `swift sft`, whose --deepspeed is a stage ("zero3") or a file. Adapters of rank 8 are its default.
+void rename_of_swift(std::vector<Written>& written, std::vector<Written>& accelerate) {
+  bool tunes = false;
+  for (Written& setting : written) {
+    const std::string value = text_of_values(setting);
+    if (setting.name == "model") setting.name = "model_name_or_path";
+    if (setting.name == "target_modules") setting.name = "lora_target_modules";
+    if (setting.name == "train_type" || setting.name == "tuner_type") {
+      tunes = true;
+      setting.name = "use_peft";
+      setting.values = {value == "lora" ? "true" : "false"};
+    }
+    if (setting.name != "deepspeed" || !value.starts_with("zero")) continue;
+    Written stage = setting;
+    stage.name = "deepspeed_config.zero_stage";
+    stage.values = {value.substr(4, 1)};
+    accelerate.push_back(stage);
+    if (value.ends_with("_offload")) {
+      stage.name = "deepspeed_config.offload_optimizer_device";
+      stage.values = {"cpu"};
+      accelerate.push_back(std::move(stage));
+    }
+    setting.name = "";
+  }
+  std::erase_if(written, [](const Written& it) { return it.name.empty(); });
+  if (!tunes && !written.empty()) {
+    Written lora = written.front();
+    lora.name = "use_peft";
+    lora.values = {"true"};
+    lora.as_written = "--train_type is not given: lora";
+    written.push_back(std::move(lora));
+  }
+}
+
 LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
                          const std::string& file, const LaunchOptions& options) {
   RunBuilder job(file, "", "");
   TrainerLaunch launch{.written = std::move(written)};
   read_sizes(script, program, job, launch.devices);
   launch.devices_per_node = job.so_far().devices_per_node;
-  launch.accelerate_file = accelerate_file(program, file);
-  if (!launch.accelerate_file.empty()) launch.accelerate_text = read_file(launch.accelerate_file);
+  launch.accelerate = accelerate_settings(script, program, file);
+  if (program.name == "swift") rename_of_swift(launch.written, launch.accelerate);
   LaunchedRun run = read_trainer_words(std::move(launch), file, options);
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
   return run;
@@ -283,6 +298,32 @@ std::optional<Written> allocator_of(const Followed& script, const shell::Started
   return std::nullopt;
 }
 
+// The variables that Megatron-LM's checks look at: exported, in front of the program, or among the words of `env`,
+// `docker run -e` and `srun --export`.
+std::vector<Written> checked_environment(const Followed& script, const shell::Started& started) {
+  std::vector<Written> all;
+  for (const std::string_view variable : checked_variables) {
+    std::optional<std::string> text;
+    for (const auto& [name, value] : started.environment) {
+      if (!text && name == variable) text = value;
+    }
+    const std::string start = fmt::format("{}=", variable);
+    for (const Value& word : started.words) {
+      const std::size_t at = word.text().find(start);
+      if (text || at == std::string::npos) continue;
+      text = word.text().substr(at + start.size());
+      text->resize(std::min(text->size(), text->find_first_of(" ,;\"'")));
+    }
+    if (!text) continue;
+    all.push_back({std::string(variable),
+                   {shown(script, *text)},
+                   start + shown(script, *text),
+                   file_place(script, started.at),
+                   shell::is_known(*text) ? "" : needs(script, *text)});
+  }
+  return all;
+}
+
 // A training run that a script starts.
 struct Found {
   Program program;
@@ -293,6 +334,7 @@ struct Found {
   Reader reader = Reader::megatron;
   std::string config;                // of Reader::configuration
   std::optional<Written> allocator;  // PYTORCH_CUDA_ALLOC_CONF
+  std::vector<Written> environment;  // of checked_variables
   std::string of_defaults;           // of Megatron-MoE-ModelZoo
 };
 
@@ -329,6 +371,7 @@ Starts starts_of(const Followed& script, const std::string& file) {
     one.written = written_in(script, one.program.arguments, one.extra);
     one.config = configuration_of(one.program, file);
     one.allocator = allocator_of(script, started);
+    one.environment = checked_environment(script, started);
     if (const auto reader = reader_of(one.program, one.written, one.config)) {
       one.reader = *reader;
       starts.runs.push_back(std::move(one));
@@ -359,6 +402,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
   arguments.devices = one.devices;
   arguments.model = one.model;
   arguments.allocator = one.allocator;
+  arguments.environment = std::move(one.environment);
   LaunchedRun run;
   switch (one.reader) {
     case Reader::megatron:
@@ -377,7 +421,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       run = read_verl_words(std::move(one.written), file, options);
       break;
     case Reader::configuration:
-      run = read_configuration(script, one.program, one.config, file, options);
+      run = read_configuration(script, one.program, std::move(one.written), one.config, file, options);
       break;
     case Reader::trainer:
       run = read_trainer(script, one.program, std::move(one.written), file, options);

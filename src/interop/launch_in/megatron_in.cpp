@@ -230,7 +230,12 @@ void read_optimizer(const MegatronSettings& asked, RunBuilder& run) {
       run.set("optimizer_offload_fraction", "1", name);
       run.imply("the optimizer states are on the host, which steps them", name);
     } else if (name->unknown.empty()) {
-      run.set("optimizer", text == "dist_muon" ? "muon" : text, name);
+      constexpr std::array<std::string_view, 5> known{"adam", "sgd", "muon", "dist_muon", "adafactor"};
+      if (contains(known, std::string_view(text))) {
+        run.set("optimizer", text == "dist_muon" ? "muon" : text, name);
+      } else {
+        run.leave_out(*name, "not known: read as Adam, which keeps two moments of each weight");
+      }
     }
   }
   const Written* const aware = asked.find("use_precision_aware_optimizer");
@@ -254,6 +259,9 @@ void read_optimizer(const MegatronSettings& asked, RunBuilder& run) {
       return asked.tell_unknown(*share, run, "optimizer_offload_fraction");
     run.set("optimizer_offload_fraction", share == nullptr ? "1" : text_of_values(*share),
             share == nullptr ? offload : share);
+    // Its optimizer on the host keeps whole main parameters there [core/optimizer/cpu_offloading].
+    const bool all = share == nullptr || asked.text("optimizer_offload_fraction").starts_with('1');
+    if (all && run.value("main_params_dtype") == "remainder") run.drop("main_params_dtype");
   }
 }
 
@@ -414,6 +422,7 @@ void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run
   read_graphs(asked, run);
   read_overlaps(asked, run);
   read_batch(asked, run, devices);
+  check_megatron_arguments(arguments, run);
 }
 
 }  // namespace headroom

@@ -1,6 +1,7 @@
 // Megatron-LM's arguments as a map of YAML, with the variables of a launcher in them (Megatron-MoE-ModelZoo).
 #include <algorithm>
 
+#include "headroom/core/contains.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/megatron_in.hpp"
 
@@ -24,6 +25,7 @@ LaunchedRun read_megatron_yaml(const TreeFile& file, const LaunchOptions& option
   if (const TreeNode* const variables = member_of(file.root, "ENV_VARS")) {
     for (const Written& setting : flattened(*variables, file.file)) {
       if (is_allocator_variable(setting.name)) arguments.allocator = setting;
+      if (contains(checked_variables, setting.name)) arguments.environment.push_back(setting);
     }
   }
   read_megatron_arguments(arguments, builder);

@@ -10,6 +10,51 @@
 
 namespace headroom {
 
+namespace {
+
+// Rules of nanotron that are not Megatron-Core's.
+void refuse_nanotron(TreeRun& run, const RunScale& scale) {
+  RunBuilder& builder = run.builder();
+  const Written* const mode = run.find("parallelism.tp_mode");
+  const std::string mode_word = mode == nullptr ? "all_reduce" : lower_case(text_of_values(*mode));
+  if (mode_word != "all_reduce" && mode_word != "reduce_scatter")
+    builder.problem(*mode, "must be ALL_REDUCE or REDUCE_SCATTER");
+  const Written* const engine = run.find("parallelism.pp_engine");
+  const std::string engine_word = engine == nullptr ? "afab" : lower_case(text_of_values(*engine));
+  if (engine_word != "1f1b" && engine_word != "afab") builder.problem(*engine, "must be 1f1b or afab");
+  const Written* const async = run.find("parallelism.tp_linear_async_communication");
+  if (async != nullptr && is_on(*async)) {
+    if (mode_word == "all_reduce" && scale.tensor > 1)
+      builder.refuse({.fields = {"tensor_parallel", "sequence_parallel"},
+                      .rule = "tp_linear_async_communication needs tp_mode REDUCE_SCATTER",
+                      .source = "nanotron, src/nanotron/parallel/tensor_parallel/nn.py",
+                      .written = async->as_written,
+                      .at = async->at});
+    builder.leave_out(*async, "asynchronous collectives of tensor parallelism");
+  }
+  const auto heads = run.count("model.model_config.num_key_value_heads");
+  if (heads && *heads > 0 && *heads < scale.tensor) {
+    const Written* const at = run.find("parallelism.tp");
+    builder.refuse({.fields = {"tensor_parallel"},
+                    .rule = fmt::format("must be at most the {} key/value heads", *heads),
+                    .source = "nanotron, src/nanotron/config/config.py",
+                    .written = at->as_written,
+                    .at = at->at});
+  }
+  if (engine_word == "1f1b" && scale.accumulation && *scale.accumulation < scale.pipeline - 1) {
+    const Written* const at = run.find("tokens.batch_accumulation_per_replica");
+    builder.refuse(
+        {.fields = {"pipeline_parallel", "schedule", "micro_batch", "global_batch", "data_parallel"},
+         .rule = fmt::format("1f1b needs {} microbatches or more (PP - 1), not {}", scale.pipeline - 1,
+                             *scale.accumulation),
+         .source = "nanotron, src/nanotron/parallel/pipeline_parallel/engine.py",
+         .written = at->as_written,
+         .at = at->at});
+  }
+}
+
+}  // namespace
+
 LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
   RunBuilder builder(file.file, "nanotron", "megatron-core-2025");
   builder.assume(
@@ -25,6 +70,7 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
   take_micro(run, scale, {"tokens.micro_batch_size"});
   scale.accumulation = run.count("tokens.batch_accumulation_per_replica");
   take_sequence(run, {"tokens.sequence_length"});
+  refuse_nanotron(run, scale);
   const std::string mode = lower_case(run.text("parallelism.tp_mode"));
   if (mode == "reduce_scatter") {
     if (scale.tensor > 1) builder.set("sequence_parallel", "yes", run.find("parallelism.tp_mode"));
@@ -114,8 +160,6 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
       {"metrics_logging.*"},
       {"experiment_logger.*"},
       {"kill_switch_path"},
-      {"parallelism.tp_linear_async_communication", LaunchUse::unmodelled,
-       "asynchronous collectives of tensor parallelism"},
       {"parallelism.moe_layer_recompute", LaunchUse::unmodelled, "recomputation of experts alone"},
       {"parallelism.*"},
   };

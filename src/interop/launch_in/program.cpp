@@ -51,7 +51,7 @@ class Words {
       } else if (is_python(name)) {
         ++at_;
         if (const std::optional<bool> found = read_python()) return *found;
-      } else if (name.ends_with(".py") && word.find(' ') == std::string::npos) {
+      } else if (is_own_launcher(name) || (name.ends_with(".py") && word.find(' ') == std::string::npos)) {
         return take_program();
       } else {
         ++at_;
@@ -64,6 +64,13 @@ class Words {
   static bool is_python(std::string_view name) {
     return name == "python" ||
            (name.starts_with("python") && name.find_first_not_of("0123456789.", 6) == std::string_view::npos);
+  }
+
+  // Programs of frameworks that start their own processes.
+  static bool is_own_launcher(std::string_view name) {
+    constexpr std::array<std::string_view, 7> names{
+        "llamafactory-cli", "axolotl", "composer", "trl", "run_train.sh", "run_llama_train.sh", "swift"};
+    return contains(names, name);
   }
 
   bool take_program() {
@@ -86,7 +93,7 @@ class Words {
         program_.launchers.push_back(module);
         return read_launcher();
       }
-      if (module == "accelerate" || module == "torchrun") return std::nullopt;
+      if (module == "accelerate" || module == "torchrun" || module == "axolotl") return std::nullopt;
       program_.name = module;
       program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
       return true;
@@ -137,7 +144,11 @@ class Words {
       }
       ++at_;
       if (word == "-m" || word == "--module") continue;  // the program is a module
-      if (contains(alone, std::string_view(word))) continue;
+      if (contains(alone, std::string_view(word))) {
+        if (word == "--use_deepspeed" || word == "--use_fsdp")
+          program_.options.emplace_back(word.substr(2), "");
+        continue;
+      }
       const std::size_t equals = word.find('=');
       std::string name = word.substr(0, equals);
       std::replace(name.begin(), name.end(), '-', '_');
@@ -154,9 +165,24 @@ class Words {
     const bool each = name == "__nproc_per_node" || name == "__num_gpus" || name == "__gpus_per_node";
     const bool all = name == "__num_processes";
     if (name == "__config_file") program_.environment.emplace_back("--config_file", value);
+    if (program_.launchers.back().starts_with("accelerate"))
+      program_.options.emplace_back(name.substr(2), value);
+    if (name == "__include" || name == "_i") {  // "localhost:0,1@worker-1:0,1"
+      const std::string first = value.substr(0, value.find('@'));
+      if (const std::size_t colon = first.find(':'); colon != std::string::npos && shell::is_known(value)) {
+        program_.processes_per_node =
+            1 + std::count(first.begin() + static_cast<std::ptrdiff_t>(colon), first.end(), ',');
+        program_.sizes.nodes = 1 + std::count(value.begin(), value.end(), '@');
+      }
+    }
     if (!nodes && !each && !all) return;
+    if (each && (value == "gpu" || value == "auto")) {
+      program_.whole_nodes = true;
+      return;
+    }
     const auto count = count_of(value);
     if (!count) {
+      program_.whole_nodes = program_.whole_nodes || each;
       if (program_.missing_size.empty()) program_.missing_size = value.empty() ? name : value;
       if (nodes) program_.sizes.nodes.reset();
       return;
@@ -171,6 +197,37 @@ class Words {
   std::size_t at_ = 0;
 };
 
+// GPUs that variables of a command state, and commands that take all of a node.
+void take_environment(Program& program) {
+  const auto value_of = [&](std::string_view name) -> std::string {
+    for (const auto& [variable, value] : program.environment) {
+      if (variable == name && shell::is_known(value)) return value;
+    }
+    return "";
+  };
+  for (const char* const name : {"NPROC_PER_NODE", "NGPU"}) {
+    if (!program.processes_per_node) program.processes_per_node = count_of(value_of(name));
+  }
+  if (!program.sizes.nodes && program.missing_size.empty())
+    program.sizes.nodes = count_of(value_of("NNODES"));
+  const std::string visible = value_of("CUDA_VISIBLE_DEVICES");
+  if (!program.processes_per_node && !visible.empty() &&
+      visible.find_first_not_of("0123456789,") == std::string::npos && visible.back() != ',')
+    program.processes_per_node = 1 + std::count(visible.begin(), visible.end(), ',');
+  constexpr std::array<std::string_view, 9> of_node{"deepspeed",
+                                                    "ds",
+                                                    "deepspeed.launcher.runner",
+                                                    "accelerate",
+                                                    "accelerate.commands.launch",
+                                                    "llamafactory-cli",
+                                                    "axolotl",
+                                                    "composer",
+                                                    "trl"};
+  const std::string_view starter =
+      program.launchers.empty() ? std::string_view(program.name) : program.launchers.back();
+  if (contains(of_node, starter)) program.whole_nodes = true;
+}
+
 }  // namespace
 
 std::optional<Program> program_of(const shell::Started& started) {
@@ -178,6 +235,7 @@ std::optional<Program> program_of(const shell::Started& started) {
   program.at = started.at;
   program.environment = started.environment;
   if (!Words(started.words, program).run()) return std::nullopt;
+  take_environment(program);
   return program;
 }
 

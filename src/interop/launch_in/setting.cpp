@@ -367,7 +367,12 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
     run_.model = std::move(imported.model);
     return;
   }
-  if (!members_.contains("hidden") || !members_.contains("layers")) return;
+  if (!members_.contains("hidden") || !members_.contains("layers")) {
+    if (absent_)
+      unresolved(fmt::format("{} is not at hand: give --model with its config.json", printable(name)),
+                 named_by_ ? named_by_->at : FilePlace{file_, 0});
+    return;
+  }
   Document document{.file = printable(file_, std::string::npos),
                     .root = members_,
                     .overridden = written_,

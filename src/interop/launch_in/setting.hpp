@@ -79,6 +79,8 @@ class RunBuilder {
   // Of one that is not at hand: it is built from members if they are its sizes, else there is none.
   void name_absent_model(std::string name, const Written* from);
   void devices(std::int64_t count) { run_.devices = count; }
+  // Of a job that takes all GPUs of its nodes, however many these have.
+  void whole_nodes(std::int64_t count) { run_.nodes = count; }
   void devices_per_node(std::int64_t count) { run_.devices_per_node = count; }
   // Microbatches that a data-parallel rank sums, of a run whose data-parallel size is not known.
   void accumulation(std::int64_t count) { run_.accumulation = count; }

@@ -19,7 +19,7 @@ struct Flavor {
   std::string_view flavor;  // in lower case
   std::string_view ours;
 };
-constexpr std::array<Flavor, 31> flavors{{
+constexpr std::array<Flavor, 32> flavors{{
     {"llama2", "7b", "llama-2-7b"},
     {"llama2", "13b", "llama-2-13b"},
     {"llama2", "70b", "llama-2-70b"},
@@ -37,6 +37,7 @@ constexpr std::array<Flavor, 31> flavors{{
     {"deepseek_v3", "16b", "deepseek-v2-lite"},
     {"deepseek_v3", "236b", "deepseek-v2"},
     {"deepseek_v3", "671b", "deepseek-v3"},
+    {"deepseek_v3", "kimi_k2", "kimi-k2"},
     {"qwen3", "0.6b", "qwen3-0.6b"},
     {"qwen3", "1.7b", "qwen3-1.7b"},
     {"qwen3", "4b", "qwen3-4b"},
@@ -70,19 +71,6 @@ void debug_members(const std::string& model, const Written* from, RunBuilder& bu
   builder.assume(
       fmt::format("{}'s debugmodel is read as 6 layers of width 256 with a vocabulary of 2,048", model),
       from);
-}
-
-// "DualPipeV" or "Interleaved1F1B" of torch.distributed.pipelining.
-std::string schedule_named(const std::string& name) {
-  const std::string word = lower_case(name);
-  if (word == "1f1b") return "1f1b";
-  if (word == "gpipe") return "gpipe";
-  if (word == "interleaved1f1b") return "interleaved";
-  if (word == "loopedbfs" || word == "interleavedgpipe" || word == "flexibleinterleaved1f1b")
-    return "looped-bfs";
-  if (word == "zbvzerobubble") return "zero-bubble-v";
-  if (word == "dualpipev") return "dualpipe-v";
-  return {};
 }
 
 // By op, or every n-th layer as a whole; every second where it is not written.
@@ -138,6 +126,17 @@ std::optional<std::int64_t> take_titan_model(const std::string& given, const std
     debug_members(model, from, builder);
     return 6;
   }
+  const auto is_known = [&] {
+    return std::any_of(flavors.begin(), flavors.end(),
+                       [&](const Flavor& row) { return is_flavor(row, model, kind); });
+  };
+  // Forks name their settings behind a flavor: "30B-A3B-deepep".
+  for (std::size_t end = kind.find_last_of("-_"); !is_known() && end != std::string::npos;
+       end = kind.find_last_of("-_"))
+    kind.resize(end);
+  if (!is_known()) kind = lower_case(flavor);
+  if (kind != lower_case(flavor))
+    builder.imply(fmt::format("the layers of flavor {} are those of {}", printable(flavor), kind), from);
   for (const Flavor& row : flavors) {
     if (!is_flavor(row, model, kind)) continue;
     builder.name_model(std::string(row.ours), from);
@@ -202,6 +201,8 @@ void take_titan(TreeRun& run, RunScale& scale) {
   }
   if (const Written* const reshard = find("fsdp_reshard_after_forward")) {
     const std::string word = text_of_values(*reshard);
+    if (word != "default" && word != "always" && word != "never")
+      builder.problem(*reshard, fmt::format("must be default, always or never, not '{}'", printable(word)));
     if (word == "never" || (word == "default" && scale.pipeline > 1))
       builder.set("no_reshard_after_forward", "yes", reshard);
   } else if (scale.pipeline > 1 && shards) {
@@ -235,6 +236,15 @@ void take_titan(TreeRun& run, RunScale& scale) {
   if (scale.pipeline > 1) {
     const std::int64_t micro = count("pipeline_parallel_microbatch_size").value_or(1);
     const auto microbatches = count("pipeline_parallel_microbatches");
+    if (local && !microbatches && micro > 0 && of_rank % micro != 0) {
+      const Written* const micro_at = find("pipeline_parallel_microbatch_size");
+      builder.refuse(
+          {.fields = {"micro_batch", "pipeline_parallel"},
+           .rule = fmt::format("must divide the local batch ({} % {} = {})", of_rank, micro, of_rank % micro),
+           .source = "torchtitan, torchtitan/distributed/pipeline_parallel.py",
+           .written = micro_at == nullptr ? "" : micro_at->as_written,
+           .at = micro_at == nullptr ? FilePlace{} : micro_at->at});
+    }
     scale.micro =
         microbatches && *microbatches > 0 ? std::max<std::int64_t>(of_rank / *microbatches, 1) : micro;
     scale.accumulation = std::max<std::int64_t>(of_rank / std::max<std::int64_t>(*scale.micro, 1), 1);
@@ -250,21 +260,7 @@ void take_titan(TreeRun& run, RunScale& scale) {
     scale.global = global;
     builder.set("global_batch", std::to_string(*global), run.find("training.global_batch_size"));
   }
-  if (scale.pipeline > 1) {
-    const Written* const schedule = find("pipeline_parallel_schedule");
-    const std::string name = schedule == nullptr ? "1f1b" : schedule_named(text_of_values(*schedule));
-    if (name.empty()) {
-      builder.leave_out(*schedule, "not modelled: read as 1F1B");
-    } else {
-      const bool two =
-          name == "zero-bubble-v" || name == "dualpipe-v" || name == "interleaved" || name == "looped-bfs";
-      if (two) {
-        builder.set("virtual_pipeline", "2", schedule);
-        builder.assume(fmt::format("{} has two stages on each rank", text_of_values(*schedule)), schedule);
-      }
-      builder.set("schedule", name, schedule);
-    }
-  }
+  take_titan_stages(run, scale);
   const Written* const mode = run.find({"activation_checkpoint.mode"});
   const std::string word = mode == nullptr ? "" : lower_case(text_of_values(*mode));
   const Written* const option =
@@ -276,8 +272,11 @@ void take_titan(TreeRun& run, RunScale& scale) {
   } else if (word == "memory_budget") {
     builder.set("recompute", "selective_op", mode);
     builder.leave_out(*mode, "what the compiler recomputes within a budget: read as selective by op");
-  } else {
+  } else if (word.empty() || word == "selective" || word == "selectiveac") {
     take_selective_option(run, scale, mode, option);
+  } else {
+    builder.problem(*mode, fmt::format("must be none, selective, full or memory_budget, not '{}'",
+                                       printable(text_of_values(*mode))));
   }
   const Written* const compiled = run.find({"compile.enable", "training.compile"});
   if (compiled != nullptr && is_on(*compiled)) builder.choose("launches", "compiled", compiled);
@@ -339,18 +338,8 @@ std::span<const LaunchKey> titan_keys() {
       {"fault_tolerance.*", LaunchUse::unmodelled, "fault tolerance"},
       {"memory_estimation.*"},
       {"experimental.custom_*"},
-      {"experimental.pipeline_parallel_split_points*", LaunchUse::unmodelled,
-       "stages that are listed: read as even"},
       {"experimental.enable_compiled_autograd", LaunchUse::unmodelled, "compiled autograd"},
       {"parallelism.enable_compiled_autograd", LaunchUse::unmodelled, "compiled autograd"},
-      {"parallelism.pipeline_parallel_split_points*", LaunchUse::unmodelled,
-       "stages that are listed: read as even"},
-      {"parallelism.pipeline_parallel_layers_per_stage", LaunchUse::unmodelled,
-       "layers of each stage: read as even"},
-      {"parallelism.pipeline_parallel_first_stage_less_layers", LaunchUse::unmodelled, "read as even stages"},
-      {"parallelism.pipeline_parallel_last_stage_less_layers", LaunchUse::unmodelled, "read as even stages"},
-      {"parallelism.module_fqns_per_model_part*", LaunchUse::unmodelled,
-       "modules of each stage: read as even"},
       {"parallelism.pipeline_parallel_schedule*"},
       {"experimental.pipeline_parallel_schedule*"},
       {"parallelism.pipeline_parallel_microbatch_size"},
@@ -387,6 +376,36 @@ std::span<const LaunchKey> titan_keys() {
   return keys;
 }
 
+namespace {
+
+// What torchtitan leaves to the compiler, in a file that does not turn it on.
+void refuse_uncompiled(TreeRun& run, const RunScale& scale) {
+  const Written* const compiled = run.find({"compile.enable", "training.compile"});
+  const Written* const parts = run.find("compile.components");
+  const bool compiles = compiled != nullptr && is_on(*compiled) &&
+                        (parts == nullptr || text_of_values(*parts).find("model") != std::string::npos);
+  if (compiles) return;
+  const Written* const async =
+      run.find({"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"});
+  if (async != nullptr && is_on(*async) && scale.tensor > 1)
+    run.builder().refuse({.fields = {"tensor_parallel"},
+                          .rule =
+                              "asynchronous tensor parallelism needs a compiled model: set compile.enable = "
+                              "true, or enable_async_tensor_parallel = false",
+                          .source = "torchtitan, torchtitan/distributed/tensor_parallel.py",
+                          .written = async->as_written,
+                          .at = async->at});
+  const Written* const mode = run.find("activation_checkpoint.mode");
+  if (mode != nullptr && text_of_values(*mode) == "memory_budget")
+    run.builder().refuse({.fields = {"recompute"},
+                          .rule = "memory_budget needs a compiled model: set compile.enable = true",
+                          .source = "torchtitan, torchtitan/distributed/activation_checkpoint.py",
+                          .written = mode->as_written,
+                          .at = mode->at});
+}
+
+}  // namespace
+
 LaunchedRun read_torchtitan(const TreeFile& file, const LaunchOptions& options) {
   RunBuilder builder(file.file, "torchtitan", "torchtitan-2025");
   TreeRun run(flattened(file.root, file.file), builder);
@@ -401,8 +420,10 @@ LaunchedRun read_torchtitan(const TreeFile& file, const LaunchOptions& options) 
   RunScale scale;
   scale.layers =
       take_titan_model(run.text("model.name"), flavor, run.find("model.flavor"), file.file, builder);
+  if (!options.model.empty()) scale.layers = read_any_model(options.model, options.overrides).layers;
   take_titan(run, scale);
   take_titan_precision(run);
+  refuse_uncompiled(run, scale);
   settle(scale, builder);
   run.rest(titan_keys());
   return builder.finish(options);

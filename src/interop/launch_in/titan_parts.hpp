@@ -17,6 +17,8 @@ std::optional<std::int64_t> take_titan_model(const std::string& given, const std
 // "deepseek_v3_16b" as a model and its flavor, where torchtitan has them.
 std::optional<std::pair<std::string, std::string>> titan_flavor(const std::string& name);
 void take_titan(TreeRun& run, RunScale& scale);
+// The schedule of a pipeline, and how many layers each stage of it has.
+void take_titan_stages(TreeRun& run, const RunScale& scale);
 void take_titan_precision(TreeRun& run);
 std::span<const LaunchKey> titan_keys();
 

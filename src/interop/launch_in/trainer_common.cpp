@@ -107,7 +107,7 @@ void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const W
 
 void take_quantization(TreeRun& run, bool adapter) {
   RunBuilder& builder = run.builder();
-  const Written* const four = run.find({"load_in_4bit", "use_qlora"});
+  const Written* const four = run.find({"load_in_4bit", "use_qlora", "q_lora"});
   const Written* const eight = run.find("load_in_8bit");
   const Written* const bits = run.find("quantization_bit");
   const bool by_bits = bits != nullptr && text_of_values(*bits) == "4";
@@ -193,6 +193,15 @@ void take_checkpointing(TreeRun& run, const Written* setting) {
     builder.set("offload_modules", "layer_input", setting);
 }
 
+// Liger's loss takes the logits of a part of the tokens at a time. Its other kernels save as much as those of the stack.
+void take_liger(TreeRun& run) {
+  const Written* const liger =
+      run.find({"use_liger_kernel", "use_liger", "enable_liger_kernel", "liger_fused_linear_cross_entropy"});
+  if (liger == nullptr || !is_on(*liger)) return;
+  run.builder().choose("cross_entropy", "linear_fused", liger);
+  run.builder().imply("Liger's loss holds the logits of few tokens at a time", liger);
+}
+
 LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const Written* adapter_at,
                     std::int64_t rank_default, const Written* checkpointing, std::span<const LaunchKey> table,
                     const LaunchOptions& options, RunScale scale) {
@@ -203,6 +212,7 @@ LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const
   if (builder.value("recompute") == std::nullopt) take_checkpointing(run, checkpointing);
   take_sharding(run, scale);
   take_loaded_dtype(run);
+  take_liger(run);
   settle(scale, builder);
   run.rest(table);
   return builder.finish(options);

@@ -13,6 +13,77 @@
 namespace headroom {
 namespace {
 
+// fp16 and bf16 together, which TrainingArguments refuses.
+void refuse_two_dtypes(TreeRun& run) {
+  const Written* const brain = run.find("bf16");
+  const Written* const half = run.find("fp16");
+  const auto is = [](const Written* setting) {
+    return setting != nullptr && is_on(*setting) && text_of_values(*setting) != "auto";
+  };
+  if (!is(brain) || !is(half)) return;
+  run.builder().refuse({.fields = {"precision"},
+                        .rule = "at most one of bf16 and fp16 may be on",
+                        .source = "Hugging Face transformers, training_args.py",
+                        .written = half->as_written,
+                        .at = half->at});
+}
+
+// A program with DeepSpeed's engine and without a Trainer is told its configuration as --deepspeed_config FILE.
+const Written* engine_file(const std::vector<Written>& written) {
+  const auto found = std::find_if(written.begin(), written.end(), [](const Written& setting) {
+    return setting.name == "deepspeed" && (setting.as_written.starts_with("--deepspeed_config") ||
+                                           setting.as_written.starts_with("--deepspeed-config"));
+  });
+  return found == written.end() ? nullptr : &*found;
+}
+
+// Adds the microbatch of the engine's configuration, under the Trainer's name.
+void add_engine_batch(TrainerLaunch& launch, RunBuilder& builder) {
+  const Written* const file = engine_file(launch.written);
+  if (file == nullptr) return;
+  builder.use_framework("DeepSpeed");
+  const bool stated = std::any_of(launch.written.begin(), launch.written.end(), [](const Written& setting) {
+    return setting.name.starts_with("per_device_train_batch");
+  });
+  RunBuilder apart(builder.so_far().framework, "", "");
+  const std::optional<TreeNode> tree = stated ? std::nullopt : tree_beside(*file, apart);
+  if (!tree) return;
+  const std::vector<Written> config = flattened(*tree, text_of_values(*file));
+  const auto find = [&](std::string_view name) {
+    const auto found =
+        std::find_if(config.begin(), config.end(), [&](const Written& it) { return it.name == name; });
+    return found == config.end() ? nullptr : &*found;
+  };
+  const auto count = [&](std::string_view name) {
+    const Written* const setting = find(name);
+    return setting == nullptr ? std::nullopt : whole_count(text_of_values(*setting));
+  };
+  const auto batch = count("train_batch_size");
+  const auto micro = count("train_micro_batch_size_per_gpu");
+  const Written* from = find("train_micro_batch_size_per_gpu");
+  std::int64_t sequences = micro.value_or(1);
+  if (!micro && batch && launch.devices) {
+    from = find("train_batch_size");
+    const std::int64_t shares = std::max<std::int64_t>(
+        *launch.devices * count("gradient_accumulation_steps").value_or(1) /
+            std::max<std::int64_t>(count("tensor_parallel.autotp_size").value_or(1), 1),
+        1);
+    sequences = std::max<std::int64_t>(*batch / shares, 1);
+    builder.imply(fmt::format("a microbatch is train_batch_size / (accumulation x DP) = {} / {} = {}", *batch,
+                              shares, sequences),
+                  from);
+  }
+  if (!micro && !batch)
+    builder.refuse({.fields = {"micro_batch"},
+                    .rule = "needs train_batch_size or train_micro_batch_size_per_gpu",
+                    .source = "DeepSpeed, deepspeed/runtime/config.py",
+                    .written = file->as_written,
+                    .at = file->at});
+  const Written& origin = from == nullptr ? *file : *from;
+  launch.written.push_back(
+      {"per_device_train_batch_size", {std::to_string(sequences)}, origin.as_written, origin.at, {}});
+}
+
 bool is_preference(const TreeRun& run) {
   return run.has("beta") && (run.has("max_prompt_length") || run.has("loss_type"));
 }
@@ -30,6 +101,9 @@ constexpr LaunchKey hugging_face_keys[] = {
     {"use_bnb_nested_quant"},
     {"use_rslora"},
     {"use_dora", LaunchUse::unmodelled, "DoRA: read as LoRA"},
+    {"freeze_*", LaunchUse::unmodelled, "frozen weights: they are counted as trained"},
+    {"tune_*", LaunchUse::unmodelled, "parts that alone are trained: all are counted as trained"},
+    {"fsdp_transformer_layer_cls_to_wrap"},
     {"gradient_checkpointing_kwargs.*"},
     {"gradient_checkpointing_use_reentrant"},
     {"per_device_eval_batch_size"},
@@ -62,8 +136,6 @@ constexpr LaunchKey hugging_face_keys[] = {
     {"temperature"},
     {"top_p"},
     {"top_k"},
-    {"use_liger_kernel", LaunchUse::unmodelled, "Liger's fused kernels"},
-    {"use_liger", LaunchUse::unmodelled, "Liger's fused kernels"},
     {"neftune_noise_alpha"},
     {"dataset_*"},
     {"preprocessing_num_workers"},
@@ -140,7 +212,6 @@ constexpr LaunchKey factory_keys[] = {
     {"apollo_*"},
     {"use_muon", LaunchUse::unmodelled, "read as the optimizer that is named"},
     {"use_adam_mini", LaunchUse::unmodelled, "read as Adam"},
-    {"enable_liger_kernel", LaunchUse::unmodelled, "Liger's fused kernels"},
     {"use_unsloth", LaunchUse::unmodelled, "unsloth's kernels"},
     {"pref_*"},
     {"ref_model*"},
@@ -188,17 +259,19 @@ LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
   RunBuilder builder(file, "Hugging Face Trainer", "hf-trainer");
   RunScale scale;
-  if (!launch.accelerate_file.empty()) {
-    const TreeNode root = parse_tree(launch.accelerate_text, launch.accelerate_file);
-    TreeRun accelerate(flattened(root, launch.accelerate_file), builder);
+  if (!launch.accelerate.empty()) {
+    TreeRun accelerate(std::move(launch.accelerate), builder);
     take_accelerate(accelerate, scale);
+    refuse_parallelism(accelerate, {.devices = launch.devices ? launch.devices : scale.devices});
   }
   if (launch.devices) {
     scale.devices = launch.devices;
     scale.devices_per_node = launch.devices_per_node;
     scale.nodes = std::nullopt;
   }
+  add_engine_batch(launch, builder);
   TreeRun run(std::move(launch.written), builder);
+  refuse_two_dtypes(run);
   const TrainerNames names{
       {"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id"},
       {"per_device_train_batch_size", "per_gpu_train_batch_size"},
@@ -206,22 +279,25 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
       8,
       0,
       {"optim"},
-      {"lora_r", "lora_rank"},
+      {"lora_r", "lora_rank", "use_llm_lora"},
       {"lora_target_modules", "lora_target"}};
-  const Written* const peft = run.find("use_peft");
-  const bool adapter = peft != nullptr ? is_on(*peft) : run.has("lora_r");
+  // Of TRL, and of scripts that many have copied (Qwen's, LLaVA's, InternVL's).
+  const Written* const peft = run.find({"use_peft", "use_lora", "lora_enable"});
+  const bool by_rank = run.count({"lora_r", "lora_rank", "use_llm_lora"}).value_or(0) > 0;
+  const bool adapter = peft != nullptr ? is_on(*peft) : by_rank;
   if (is_preference(run))
     builder.leave_out(*run.find("beta"),
                       "training on pairs (DPO, ORPO): a pair is two sequences, and DPO keeps a second model");
   if (run.has("adafactor") && run.on("adafactor"))
     builder.set("optimizer", "adafactor", run.find("adafactor"));
-  return hf_like(run, names, adapter, peft, 16, run.find("gradient_checkpointing"), hugging_face_keys,
-                 options, scale);
+  return hf_like(run, names, adapter, peft, 16, run.find({"gradient_checkpointing", "grad_checkpoint"}),
+                 hugging_face_keys, options, scale);
 }
 
 LaunchedRun read_llama_factory(const TreeFile& file, const LaunchOptions& options) {
   RunBuilder builder(file.file, "LLaMA-Factory", "hf-trainer");
   TreeRun run(flattened(file.root, file.file), builder);
+  refuse_two_dtypes(run);
   const TrainerNames names{{"model_name_or_path", "model"},
                            {"per_device_train_batch_size", "micro_batch_size"},
                            {"cutoff_len"},

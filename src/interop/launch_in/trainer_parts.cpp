@@ -240,8 +240,96 @@ void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builde
 
 std::span<const LaunchKey> deepspeed_keys() { return keys_of_deepspeed; }
 
+namespace {
+
+// Whether a switch is on by its own value: "auto" is the trainer's.
+bool is_stated_on(const Written* setting) {
+  return setting != nullptr && is_on(*setting) && text_of_values(*setting) != "auto";
+}
+
+// What the Trainer says of the same thing must be DeepSpeed's own value.
+void refuse_other_value(const Written& setting, const std::string& ours, std::string_view field,
+                        std::string_view theirs, RunBuilder& builder) {
+  builder.refuse({.fields = {std::string(field)},
+                  .rule = fmt::format("must be the Trainer's {}, {}: write auto", theirs, ours),
+                  .source = "Hugging Face transformers, integrations/deepspeed.py",
+                  .written = setting.as_written,
+                  .at = setting.at});
+}
+
+// Batches and dtypes that the Trainer has read before: it refuses others in DeepSpeed's file.
+void refuse_other_than_trainer(TreeRun& run, const RunScale& before) {
+  RunBuilder& builder = run.builder();
+  const std::string& framework = builder.so_far().framework;
+  if (framework != "Hugging Face Trainer" && framework != "axolotl" && framework != "LLaMA-Factory") return;
+  const Written* const micro = run.find("train_micro_batch_size_per_gpu");
+  if (const auto count = run.count("train_micro_batch_size_per_gpu");
+      count && before.micro && *count > 0 && *count != *before.micro)
+    refuse_other_value(*micro, std::to_string(*before.micro), "micro_batch", "per_device_train_batch_size",
+                       builder);
+  const Written* const steps = run.find("gradient_accumulation_steps");
+  if (const auto count = run.count("gradient_accumulation_steps");
+      count && before.accumulation && *count > 0 && *count != *before.accumulation)
+    refuse_other_value(*steps, std::to_string(*before.accumulation), "global_batch",
+                       "gradient_accumulation_steps", builder);
+  const auto& strategy = builder.so_far().strategy;
+  const auto precision = std::find_if(strategy.begin(), strategy.end(), [](const LaunchSetting& setting) {
+    return setting.field == "precision";
+  });
+  if (precision == strategy.end()) return;
+  const Written* const half = run.find("fp16.enabled");
+  if (is_stated_on(half) && precision->written.find("bf16") != std::string::npos)
+    refuse_other_value(*half, "false", "precision", "fp16", builder);
+}
+
+void refuse_both_enabled(TreeRun& run) {
+  const Written* const half = run.find("fp16.enabled");
+  const Written* const brain = run.find({"bf16.enabled", "bfloat16.enabled"});
+  if (!is_stated_on(half) || !is_stated_on(brain)) return;
+  run.builder().refuse({.fields = {"precision"},
+                        .rule = "bf16 and fp16 cannot both be enabled",
+                        .source = "DeepSpeed, deepspeed/runtime/config.py",
+                        .written = half->as_written,
+                        .at = half->at});
+}
+
+// The batch is microbatch x accumulation x data-parallel ranks.
+void refuse_batches(TreeRun& run, const RunScale& scale) {
+  RunBuilder& builder = run.builder();
+  const auto batch = run.count("train_batch_size");
+  const auto micro = run.count("train_micro_batch_size_per_gpu");
+  const auto steps = run.count("gradient_accumulation_steps");
+  if (!batch || !micro || !steps || *micro < 1 || *steps < 1 || builder.so_far().framework == "GPT-NeoX")
+    return;
+  const Written* const at = run.find("train_batch_size");
+  const std::int64_t replica = scale.tensor * scale.pipeline * scale.context;
+  const std::int64_t of_rank = *micro * *steps;
+  LaunchRefusal refusal{.fields = {"global_batch", "micro_batch"},
+                        .rule = {},
+                        .source = "DeepSpeed, deepspeed/runtime/config.py",
+                        .written = at->as_written,
+                        .at = at->at};
+  if (scale.devices && *scale.devices % replica == 0 && *batch != of_rank * (*scale.devices / replica)) {
+    const std::int64_t ranks = *scale.devices / replica;
+    refusal.fields.emplace_back("data_parallel");
+    refusal.rule = fmt::format("must be microbatch x accumulation x DP ({} is not {} x {} x {} = {})", *batch,
+                               *micro, *steps, ranks, of_rank * ranks);
+  } else if (!scale.devices && *batch % of_rank != 0) {
+    refusal.rule =
+        fmt::format("must be a multiple of microbatch x accumulation ({} is not one of {} x {} = {})", *batch,
+                    *micro, *steps, of_rank);
+  } else {
+    return;
+  }
+  builder.refuse(std::move(refusal));
+}
+
+}  // namespace
+
 void take_deepspeed(TreeRun& run, RunScale& scale) {
   RunBuilder& builder = run.builder();
+  refuse_other_than_trainer(run, scale);
+  refuse_both_enabled(run);
   const Written* const stage_at = run.find("zero_optimization.stage");
   const std::int64_t stage = run.count("zero_optimization.stage").value_or(0);
   if (stage > 3) {
@@ -275,6 +363,7 @@ void take_deepspeed(TreeRun& run, RunScale& scale) {
     scale.pipeline = *stages;
     builder.set("pipeline_parallel", std::to_string(*stages), run.find("pipeline.stages"));
   }
+  refuse_batches(run, scale);
   const Written* const overlap = run.find("zero_optimization.overlap_comm");
   const bool stated = overlap != nullptr && text_of_values(*overlap) != "auto";
   builder.choose("overlap_grad_reduce", (stated ? is_on(*overlap) : stage == 3) ? "true" : "false",
@@ -308,7 +397,7 @@ void take_deepspeed(TreeRun& run, RunScale& scale) {
     offload_all(old, builder);
   for (const std::string_view name : {"bf16.enabled", "bfloat16.enabled", "fp16.enabled"}) {
     const Written* const setting = run.find(name);
-    if (setting == nullptr || !is_on(*setting) || text_of_values(*setting) == "auto") continue;
+    if (!is_stated_on(setting)) continue;
     builder.set("precision", "bf16", setting);
     if (name == "fp16.enabled")
       builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", setting);

@@ -32,4 +32,7 @@ void offload_all(const Written* from, RunBuilder& builder);
 
 void plain_data_parallel(RunBuilder& builder);
 
+// Refuses sizes of accelerate's parallelism_config that do not multiply to the processes of the job.
+void refuse_parallelism(TreeRun& run, const RunScale& scale);
+
 }  // namespace headroom

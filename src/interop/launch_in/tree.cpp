@@ -53,7 +53,11 @@ class Flattener {
         fmt::format("{}: {}", path, printable(fmt::format("{}", fmt::join(values, ", "))));
     std::string name = path;
     std::replace(name.begin(), name.end(), '-', '_');
-    written_.push_back({std::move(name), std::move(values), std::move(as_written), {file_, node.line}, {}});
+    written_.push_back({std::move(name),
+                        std::move(values),
+                        std::move(as_written),
+                        {node.file.empty() ? file_ : node.file, node.line},
+                        {}});
   }
 
   const std::string& file_;
@@ -219,6 +223,33 @@ TreeNode parse_tree(std::string_view text, const std::string& file) {
 
 void interpolate(TreeNode& root, const std::map<std::string, std::string>& environment) {
   Interpolator(root, environment).run(root, "");
+}
+
+void override_in(TreeNode& root, const Written& setting) {
+  TreeNode* node = &root;
+  const std::vector<std::string_view> parts = parts_of(setting.name, '.');
+  if (parts.size() > deepest_tree)
+    throw InputError(text_of(setting.at),
+                     fmt::format("names a key within more than {} others", deepest_tree));
+  for (const std::string_view part : parts) {
+    if (node->kind != TreeKind::map) *node = TreeNode{.kind = TreeKind::map, .key = node->key};
+    // Keys have dashes or underscores: a flag has either.
+    const auto same = [&](const TreeNode& member) {
+      return std::equal(member.key.begin(), member.key.end(), part.begin(), part.end(),
+                        [](char x, char y) { return (x == '-' ? '_' : x) == (y == '-' ? '_' : y); });
+    };
+    const auto found = std::find_if(node->members.begin(), node->members.end(), same);
+    if (found != node->members.end()) {
+      node = &*found;
+    } else {
+      node = &node->members.emplace_back(TreeNode{.key = std::string(part)});
+    }
+  }
+  *node = TreeNode{.kind = TreeKind::scalar,
+                   .key = node->key,
+                   .text = setting.values.empty() ? "true" : setting.values.front(),
+                   .line = setting.at.line,
+                   .file = setting.at.file};
 }
 
 std::vector<Written> flattened(const TreeNode& root, const std::string& file) {

@@ -27,6 +27,7 @@ struct TreeNode {
   bool quoted = false;
   std::int64_t line = 0;
   std::int64_t replaces = 0;      // the line of the same key before, if it has one
+  std::string file;               // where it is written, if it is another than the tree's
   std::vector<TreeNode> members;  // of a list or a map
 };
 
@@ -51,6 +52,9 @@ TreeNode parse_tree(std::string_view text, const std::string& file);
 // Puts in what OmegaConf would: "${a.b}" of the tree, "${.b}" beside it, "${oc.env:NAME,default}" and "${NAME:default}" of the
 // environment, "${multiply:4,${a}}". What cannot be known stays as it is written.
 void interpolate(TreeNode& root, const std::map<std::string, std::string>& environment);
+
+// Puts a setting in by its path with dots, in the place of what the tree has there.
+void override_in(TreeNode& root, const Written& setting);
 
 // Every value of a tree by its path with dots. Null and empty texts are left out, as if they were not written. Items of a
 // list are together where all are scalars ("betas"), else one by one ("datasets.0.path").

@@ -188,6 +188,8 @@ void TreeRun::rest(std::span<const LaunchKey> table) {
       if (!builder_.take(*row, setting)) builder_.idle(setting);
     } else if (is_idle_name(setting.name) || is_null(setting)) {
       builder_.idle(setting);
+    } else if (setting.as_written.starts_with("--")) {
+      builder_.leave_out(setting, "not known");  // a flag of the script's own program
     } else {
       builder_.unknown(setting, known);
     }
@@ -237,13 +239,12 @@ std::int64_t assume_fewest_ranks(RunBuilder& builder) {
   while (ranks <= most && sequences % ranks != 0) ranks += fewest;
   if (ranks > most) ranks = fewest;  // no number divides the batch
   const std::int64_t devices = ranks * tensor * context * pipeline;
-  builder.assume(ranks > 1
-                     ? fmt::format("{} GPUs, the fewest that hold its experts: the file does not say how "
-                                   "many (--devices N)",
-                                   devices)
-                     : fmt::format("one replica, of {} GPU{}: the file does not say how many "
-                                   "(--devices N)",
-                                   devices, devices == 1 ? "" : "s"));
+  if (ranks > 1) {
+    builder.assume(fmt::format(
+        "{} GPUs, the fewest that hold its experts: the file does not say how many (--devices N)", devices));
+  } else {
+    builder.whole_nodes(1);
+  }
   return ranks;
 }
 

@@ -35,7 +35,7 @@ void each_without_words(const RuleCase& it, VisitCase visit) {
 constexpr std::array wordless_rows{
     Rule{"", [](const RuleCase&) { return false; }, "`{}` {}: {} has no flag for it",
          "The launcher's flags (parallel/launcher_fields.hpp)",
-         [](const RuleCase& it) { return shown(it.field, it.name, *it.software.launcher); }}};
+         [](const RuleCase& it) { return shown(it.field, it.name, *it.software.launcher); }, nullptr, true}};
 
 bool starts_with(const RuleCase& it, Launcher launcher) { return it.software.launcher == launcher; }
 bool is_fork(const RuleCase& it) { return starts_with(it, Launcher::zero_bubble); }

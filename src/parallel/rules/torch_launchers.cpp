@@ -101,7 +101,7 @@ constexpr std::array titan_rows{
          "`gradient_dtype` {}: --training.mixed_precision_reduce accepts only float32",
          "torchtitan v0.2.2, config/job_config.py, mixed_precision_reduce",
          [](const RuleCase& it) { return shown(it.strategy.gradient_dtype); },
-         [](Strategy& strategy) { strategy.gradient_dtype = Dtype::fp32; }},
+         [](Strategy& strategy) { strategy.gradient_dtype = Dtype::fp32; }, true},
     Rule{"precision",
          [](const RuleCase& it) {
            const Precision precision = it.strategy.precision;
@@ -223,7 +223,7 @@ constexpr std::array deepspeed_rows{
          }},
     Rule{"optimizer", [](const RuleCase& it) { return it.strategy.optimizer == it.software.optimizer; },
          "the optimizer: pass it in Python, deepspeed.initialize(optimizer=...)",
-         "DeepSpeed, runtime/engine.py:1693"},
+         "DeepSpeed, runtime/engine.py:1693", nullptr, nullptr, true},
     Rule{"offload_modules", [](const RuleCase& it) { return other_offloads(it.strategy).empty(); },
          "`offload_modules` {}: DeepSpeed offloads only layer inputs",
          "DeepSpeed, runtime/activation_checkpointing/checkpointing.py, cpu_checkpointing",
@@ -297,7 +297,7 @@ constexpr std::array accelerate_rows{
     Rule{"optimizer",
          [](const RuleCase& it) { return has_optim_name(it.strategy.optimizer, it.software.optimizer); },
          "the optimizer: pass it in Python, Trainer(optimizers=...)",
-         "transformers, training_args.py, OptimizerNames"},
+         "transformers, training_args.py, OptimizerNames", nullptr, nullptr, true},
     Rule{"optimizer_offload_fraction",
          [](const RuleCase& it) {
            const Offload& offload = it.strategy.offload;

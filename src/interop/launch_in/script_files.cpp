@@ -1,0 +1,152 @@
+#include "interop/launch_in/script_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "headroom/core/contains.hpp"
+#include "headroom/core/error.hpp"
+#include "interop/launch_in/readers.hpp"
+#include "interop/launch_in/script_words.hpp"
+#include "interop/launch_in/tree.hpp"
+#include "io/text.hpp"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The part of a name behind what only a run knows: "configs/a.yaml" of "$HOME/configs/a.yaml".
+std::string known_part(const std::string& name) {
+  const std::size_t mark = name.rfind(shell::mark_end);
+  std::string known = mark == std::string::npos ? name : name.substr(mark + 1);
+  while (mark != std::string::npos && known.starts_with('/')) known.erase(0, 1);
+  return known;
+}
+
+// Of a file that a script names; none: it is not there.
+std::optional<std::string> place_of(const std::string& name, const std::string& file) {
+  const fs::path folder = fs::path(file).parent_path();
+  const std::string known = known_part(name);
+  if (known.empty()) return std::nullopt;
+  const bool absolute = known.starts_with('/');
+  std::vector<fs::path> places;
+  if (!absolute) places = {folder / known, folder / ".." / known, folder / ".." / ".." / known};
+  if (absolute) places = {fs::path(known)};
+  places.push_back(folder / fs::path(known).filename());
+  std::error_code error;
+  for (const fs::path& place : places) {
+    if (fs::is_regular_file(place, error)) return place.lexically_normal().string();
+  }
+  return std::nullopt;
+}
+
+bool is_named_as_tree(std::string_view name) {
+  return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".toml");
+}
+
+// "deepspeed_config.zero_stage" of --zero_stage, as accelerate's file has it.
+std::string name_in_file(const std::string& option) {
+  constexpr std::array<std::string_view, 12> of_deepspeed{"zero_stage",
+                                                          "deepspeed_config_file",
+                                                          "offload_optimizer_device",
+                                                          "offload_param_device",
+                                                          "offload_optimizer_nvme_path",
+                                                          "offload_param_nvme_path",
+                                                          "gradient_accumulation_steps",
+                                                          "gradient_clipping",
+                                                          "zero3_init_flag",
+                                                          "zero3_save_16bit_model",
+                                                          "deepspeed_hostfile",
+                                                          "deepspeed_multinode_launcher"};
+  if (contains(of_deepspeed, std::string_view(option))) return "deepspeed_config." + option;
+  if (option.starts_with("fsdp_")) return "fsdp_config." + option;
+  if (option == "gpu_ids" || option == "main_process_port" || option == "main_process_ip" ||
+      option == "machine_rank" || option == "num_cpu_threads_per_process" || option == "mixed_precision" ||
+      option == "num_processes" || option == "num_machines" || option.starts_with("dynamo_") ||
+      option.starts_with("rdzv_"))
+    return option;
+  return "";
+}
+
+}  // namespace
+
+std::string configuration_of(const Program& program, const std::string& file) {
+  bool hydra = false;  // the word is the name of a file without its extension
+  std::vector<std::string> names;
+  for (const shell::Value& word : program.arguments) {
+    const std::string& text = word.text();
+    std::string name =
+        text.substr(text.starts_with("--") || text.find('/') > text.find('=') ? text.find('=') + 1 : 0);
+    if (hydra) name += ".yaml";
+    hydra = text == "--config-name";
+    names.push_back(std::move(name));
+  }
+  for (const auto& [variable, value] : program.environment) {  // torchtitan's run_train.sh
+    if (variable == "CONFIG_FILE" && program.name.ends_with(".sh")) names.push_back(value);
+  }
+  for (const std::string& name : names) {
+    if (!is_named_as_tree(name)) continue;
+    const std::optional<std::string> place = place_of(name, file);
+    if (place && is_tree_launch(*place)) return *place;
+  }
+  return "";
+}
+
+bool holds_trainer_arguments(const std::string& config) {
+  if (config.empty()) return false;
+  try {
+    const TreeNode root = parse_tree(read_file(config), config);
+    return member_of(root, "model_name_or_path") != nullptr ||
+           member_of(root, "per_device_train_batch_size") != nullptr;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+std::vector<Written> accelerate_settings(const shell::Followed& script, const Program& program,
+                                         const std::string& file) {
+  std::vector<Written> all;
+  const auto add = [&](const std::string& name, const std::string& value, const std::string& option) {
+    std::erase_if(all, [&](const Written& it) { return it.name == name; });
+    all.push_back({name,
+                   {shown(script, value)},
+                   "--" + option + (value.empty() ? "" : " " + shown(script, value)),
+                   file_place(script, program.at),
+                   shell::is_known(value) ? "" : needs(script, value)});
+  };
+  for (const auto& [name, value] : program.environment) {
+    if (name != "--config_file") continue;
+    if (const auto place = place_of(value, file))
+      all = flattened(parse_tree(read_file(*place), *place), *place);
+  }
+  for (const auto& [option, value] : program.options) {
+    const bool has_stage = std::any_of(
+        all.begin(), all.end(), [](const Written& it) { return it.name.starts_with("deepspeed_config."); });
+    if (option == "use_deepspeed" && !has_stage) add("deepspeed_config.zero_stage", "2", option);
+    if (option == "use_fsdp") add("distributed_type", "FSDP", option);
+    if (const std::string name = name_in_file(option); !name.empty()) {
+      if (name == "deepspeed_config.deepspeed_config_file")
+        std::erase_if(all, [](const Written& it) { return it.name == "deepspeed_config.zero_stage"; });
+      add(name, value, option);
+    }
+  }
+  return all;
+}
+
+std::vector<Written> overrides_of(std::vector<Written> written, const std::string& config) {
+  const std::string name = fs::path(config).filename().string();
+  std::erase_if(written, [&](const Written& it) {
+    const bool names = std::any_of(it.values.begin(), it.values.end(), [&](const std::string& value) {
+      return value == name || value.ends_with("/" + name);
+    });
+    return names || it.name.starts_with("config") || it.name == "job.config_file" || it.values.size() > 1 ||
+           it.name.find_first_of("${}") != std::string::npos || !it.unknown.empty();
+  });
+  return written;
+}
+
+}  // namespace headroom
