@@ -38,7 +38,7 @@ class OperatorFinder {
       const ProfiledOperator& b = events.operators[y];
       return std::tuple(a.thread, a.begin, -a.end) < std::tuple(b.thread, b.begin, -b.end);
     });
-    std::vector<std::pair<Launch, std::int64_t>> launches;
+    std::vector<std::pair<KernelLaunch, std::int64_t>> launches;
     launches.reserve(events.launches.size());
     for (const auto& [correlation, launch] : events.launches) launches.emplace_back(launch, correlation);
     std::sort(launches.begin(), launches.end(), [](const auto& x, const auto& y) {
@@ -48,7 +48,7 @@ class OperatorFinder {
     std::vector<std::size_t> under_way;
     std::size_t next = 0;
     for (const auto& one : launches) {
-      const Launch& launch = one.first;
+      const KernelLaunch& launch = one.first;
       const auto before = [&](const ProfiledOperator& it) {
         return std::pair(it.thread, it.begin) <= std::pair(launch.thread, launch.at);
       };

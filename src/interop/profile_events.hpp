@@ -39,7 +39,7 @@ struct ProfiledOperator {
   double end = 0;
 };
 
-struct Launch {
+struct KernelLaunch {
   std::int32_t thread = 0;
   double at = 0;
 };
@@ -59,7 +59,7 @@ struct ProfileEvents {
   std::vector<OperatorCall> calls;
   std::vector<CollectiveCall> collectives;
   std::vector<ProfiledOperator> operators;
-  std::unordered_map<std::int64_t, Launch> launches;  // by correlation
+  std::unordered_map<std::int64_t, KernelLaunch> launches;  // by correlation
   std::vector<ProfiledKernel> kernels;
 };
 

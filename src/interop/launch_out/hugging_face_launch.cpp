@@ -1,6 +1,7 @@
 // Whole launches of what trains models of Hugging Face transformers: DeepSpeed, accelerate, Trainer, LLaMA-Factory and
 // axolotl.
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include <fmt/format.h>
@@ -30,8 +31,11 @@ void add_model(const Request& request, Launch& launch) {
   }
 }
 
+// Who computes the batch: DeepSpeed from its own file, or a Trainer, whose values must be the file's.
+enum class Batch : std::uint8_t { of_engine, of_trainer };
+
 // "zero_optimization.stage 1" as {"zero_optimization": {"stage": 1}}.
-std::string deepspeed_json(const Request& request, const std::vector<std::string>& flags) {
+std::string deepspeed_json(const Request& request, const std::vector<std::string>& flags, Batch batch) {
   nlohmann::ordered_json json;
   for (const std::string& flag : flags) {
     const std::size_t space = flag.find(' ');
@@ -45,6 +49,9 @@ std::string deepspeed_json(const Request& request, const std::vector<std::string
     const auto parsed = nlohmann::ordered_json::parse(value, nullptr, /*allow_exceptions=*/false);
     (*at)[path] = parsed.is_discarded() ? nlohmann::ordered_json(value) : parsed;
   }
+  // A Trainer multiplies by all GPUs, those of tensor parallelism too, and refuses another product
+  // [transformers, integrations/deepspeed.py]. Without the key, DeepSpeed multiplies by data-parallel ranks.
+  if (batch == Batch::of_trainer && request.strategy.tensor_parallel > 1) json.erase("train_batch_size");
   json["gradient_clipping"] = 1.0;
   json["steps_per_print"] = 1;
   if (!request.software.overlap_grad_reduce) json["zero_optimization"]["overlap_comm"] = false;
@@ -245,7 +252,7 @@ std::string accelerate_start(const Request& request, std::string_view program) {
   const NodeGrid grid = node_grid(request);
   if (grid.nodes == 1) return fmt::format("accelerate launch --config_file accelerate.yaml {}", program);
   return fmt::format(
-      "MASTER_ADDR=\"$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\"\n"
+      "MASTER_ADDR=\"$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | sed -n 1p)\"\n"
       "export MASTER_ADDR\n"
       "srun bash -c 'accelerate launch --config_file accelerate.yaml --machine_rank \"$SLURM_NODEID\" "
       "--main_process_ip \"$MASTER_ADDR\" --main_process_port 29500 {} \"$@\"' start",
@@ -266,8 +273,13 @@ void write_deepspeed(const Request& request, Launch& launch) {
                 .started = {}};
   launch.command = start_command(request, "launch.sh");
   launch.files.push_back({"launch.sh", script_text(script, launch, request)});
-  launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags)});
+  launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags, Batch::of_engine)});
   launch.files.push_back({"train.py", deepspeed_program(request, launch)});
+  if (request.strategy.pipeline_parallel > 1)
+    launch.lacks.emplace_back(
+        "--pipeline-parallel: train.py builds no PipelineModule, and DeepSpeed refuses the batch of "
+        "ds_config.json "
+        "without one");
   add_model(request, launch);
 }
 
@@ -285,7 +297,7 @@ void write_accelerate(const Request& request, Launch& launch) {
   launch.files.push_back({"launch.sh", script_text(script, launch, request)});
   if (!script.started.empty()) launch.files.push_back({"accelerate.yaml", accelerate_yaml(request, launch)});
   if (runs_deepspeed(request))
-    launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags)});
+    launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags, Batch::of_trainer)});
   launch.files.push_back({"train.py", trainer_program(request, launch)});
   if (request.strategy.lora.base == BaseDtype::nf4)
     launch.lacks.emplace_back(
@@ -307,7 +319,7 @@ std::string targets_of(const Lora& lora, std::string_view all, std::string_view 
 
 void add_deepspeed_or_accelerate(const Request& request, Launch& launch) {
   if (runs_deepspeed(request)) {
-    launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags)});
+    launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags, Batch::of_trainer)});
   } else {
     launch.files.push_back({"accelerate.yaml", accelerate_yaml(request, launch)});
   }
@@ -408,7 +420,7 @@ void write_axolotl(const Request& request, Launch& launch) {
   launch.files.push_back({"launch.sh", script_text(script, launch, request)});
   launch.files.push_back({"headroom.yaml", text});
   if (runs_deepspeed(request))
-    launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags)});
+    launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags, Batch::of_trainer)});
   add_model(request, launch);
 }
 

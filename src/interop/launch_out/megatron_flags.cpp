@@ -71,7 +71,9 @@ class MegatronFlags {
     }
     add("train", "micro_batch_size", strategy_.micro_batch);
     add("train", "global_batch_size", workload_.global_batch);
-    add("dataset", "seq_length", workload_.sequence);
+    // The field of Megatron-Core's data set; Bridge's seq_length of it is a property, which no override can name
+    // [Megatron-Bridge, training/config.py, GPTDatasetConfig].
+    add("dataset", bridge_ ? "sequence_length" : "seq_length", workload_.sequence);
     if (bridge_) add("model", "seq_length", workload_.sequence);
   }
 
@@ -101,10 +103,12 @@ class MegatronFlags {
     const bool uneven = stage_layout(model_.layers, strategy_) == StageLayout::uneven;
     // A pattern says the stages itself; no other flag may [training/arguments.py:814].
     if (const auto pattern = hybrid_pattern(model_, by_stage); pattern && !zero_bubble_) {
-      add("model", "hybrid_layer_pattern", "'" + *pattern + "'");
+      add("model", "hybrid_layer_pattern", words_.quoted(*pattern));
     } else if (uneven && software_.uneven_stages) {
       add("model", "pipeline_model_parallel_layout",
-          "'" + megatron_layout(by_stage, model_.mtp_layers) + "'");
+          words_.quoted(megatron_layout(by_stage, model_.mtp_layers)));
+      // Its overlaps are set before it reads the layout [training/comm_overlap.py:456].
+      if (bridge_ && m > 1) add("model", "virtual_pipeline_model_parallel_size", m);
     } else if (strategy_.pipeline_parallel > 1 && !uneven && m > 1 && goes_round(strategy_.schedule)) {
       const char* const name = zero_bubble_ ? "num_layers_per_virtual_pipeline_stage"
                                : bridge_    ? "virtual_pipeline_model_parallel_size"

@@ -18,12 +18,14 @@ namespace {
 bool runs_fsdp(const Strategy& strategy) { return strategy.data_sharding >= DataSharding::zero2; }
 
 // GPUs before Blackwell run kernels of several streams in the order of their launches only with one queue
-// [Megatron-LM, training/arguments.py:1477], which FSDP refuses [the same, 1166].
+// [Megatron-LM, training/arguments.py:1477], which FSDP refuses [the same, 1166]. Zero bubbles are of before Blackwell
+// and want one queue everywhere; NeMo's configuration has no Megatron-FSDP.
 void add_environment(const Request& request, Launch& launch) {
   const Strategy& strategy = request.strategy;
-  const bool blackwell = request.system.performance && scales_blocks(request.system.performance->device);
+  const bool blackwell = request.system.performance && scales_blocks(request.system.performance->device) &&
+                         launch.target != LaunchTarget::zero_bubble;
   const bool parallel = strategy.tensor_parallel > 1 || strategy.context_parallel > 1;
-  if (runs_fsdp(strategy)) {
+  if (runs_fsdp(strategy) && launch.target != LaunchTarget::nemo) {
     launch.environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", ""});
   } else if (parallel && !blackwell) {
     launch.environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", "1"});
@@ -203,12 +205,12 @@ void write_bridge(const Request& request, Launch& launch) {
   std::vector<std::string> parallel = launch.flags;
   const std::vector<std::string> stated = stated_words(request);
   parallel.insert(parallel.end(), stated.begin(), stated.end());
-  // An override with brackets or quotes is one word of the shell.
+  // An override with brackets is one word of the shell.
   for (std::vector<std::string>* words : {&model.words, &parallel}) {
     for (std::string& word : *words) {
-      if (word.find_first_of("[(|*") == std::string::npos) continue;
+      if (word.ends_with('"')) continue;
       std::erase(word, '\'');
-      word = "'" + word + "'";
+      if (word.find('[') != std::string::npos) word = "'" + word + "'";
     }
   }
   std::vector<UserVariable> variables{{"TRAIN_ITERS", "50", "iterations"},
@@ -301,7 +303,7 @@ std::string nemo_text(const Request& request, const Launch& launch) {
               ? line("virtual_pipeline_model_parallel_size", strategy.virtual_pipeline)
               : line("virtual_pipeline_model_parallel_size", "null");
   text += line("context_parallel_size", strategy.context_parallel) +
-          line("expert_model_parallel_size", strategy.expert_parallel) +
+          line("expert_model_parallel_size", layer.experts ? strategy.expert_parallel : 1) +
           line("sequence_parallel", yaml(strategy.sequence_parallel && strategy.tensor_parallel > 1)) +
           line("encoder_seq_length", request.workload.sequence) +
           line("max_position_embeddings", std::max(request.workload.sequence, model.max_positions)) +
@@ -355,7 +357,8 @@ std::string nemo_text(const Request& request, const Launch& launch) {
       "  optim:\n    name: {}\n    lr: 1.0e-4\n    weight_decay: 0.1\n    overlap_grad_sync: {}\n"
       "    overlap_param_sync: {}\n    grad_sync_dtype: {}\n",
       shards_optimizer(strategy) ? "mcore_distributed_optim" : "megatron_fused_adam",
-      yaml(request.software.overlap_grad_reduce), yaml(request.software.overlap_param_gather),
+      yaml(request.software.overlap_grad_reduce),
+      yaml(request.software.overlap_param_gather && shards_optimizer(strategy)),
       strategy.gradient_dtype == Dtype::fp32 ? "fp32" : "bf16");
   return text;
 }

@@ -40,6 +40,10 @@ class MegatronWords {
   [[nodiscard]] std::string listed(const std::vector<std::string>& values) const {
     return bridge_ ? "[" + joined(values, ",") + "]" : joined(values, " ");
   }
+  // A value with characters that the shell takes apart, and Hydra's overrides too: these need quotes of their own.
+  [[nodiscard]] std::string quoted(const std::string& value) const {
+    return bridge_ ? "\"'" + value + "'\"" : "'" + value + "'";
+  }
   [[nodiscard]] bool bridge() const { return bridge_; }
 
   std::vector<std::string> take() { return std::move(words_); }

@@ -60,7 +60,7 @@ std::string script_text(const Script& script, const Launch& launch, const Reques
   text += "\n" + script.setup;
   if (!script.started.empty()) return text + script.started + arguments + "\n";
   if (several) {
-    text += "MASTER_ADDR=\"$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\"\n";
+    text += "MASTER_ADDR=\"$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | sed -n 1p)\"\n";
     text += fmt::format(
         "srun torchrun --nnodes {} --nproc-per-node {} --rdzv-backend c10d --rdzv-endpoint "
         "\"$MASTER_ADDR:29500\" \\\n  ",

@@ -139,8 +139,9 @@ void write_titan(const Request& request, Launch& launch) {
   tables["job"] = {
       "dump_folder = \"./outputs\"",
       fmt::format("description = \"{}\"", request.model.name.empty() ? "model" : request.model.name)};
-  tables["model"] = {fmt::format("name = \"{}\"", model.name.empty() ? "llama3" : model.name),
-                     fmt::format("flavor = \"{}\"", model.name.empty() ? "debugmodel" : "headroom"),
+  // A name that torchtitan has would train another model in silence.
+  tables["model"] = {fmt::format("name = \"{}\"", model.name.empty() ? "your-model" : model.name),
+                     fmt::format("flavor = \"{}\"", model.name.empty() ? "your-flavor" : "headroom"),
                      "hf_assets_path = \"./tests/assets/tokenizer\""};
   tables["metrics"] = {"log_freq = 1"};
   tables["training"] = {"dataset = \"c4_test\"", "steps = 50", "max_norm = 1.0"};
