@@ -236,6 +236,23 @@ TEST_CASE("Trees: hostile texts are refused at their line") {
   CHECK(refusal_of("a = 1\n.b = 2\n[}]\n", "run.toml").starts_with("run.toml:2"));
 }
 
+TEST_CASE("TOML: characters beyond ASCII come back as they are written, and are refused outside of strings") {
+  const TreeNode read = parse_toml(
+      "# \u3000\u00e9\n\"\u00e9\u20ac\" = '\u0080\u07ff\u0800\ud7ff\ue000\uffff\U0001f600'\n"
+      "after = \"\"\"a\\\n\u00e9\"\"\"\nescaped = \"\\u00e9\\U00100041\\U0010d800\\U0001f600\"\n",
+      "run.toml");
+  const auto text_of = [&](std::string_view key) {
+    const TreeNode* const member = member_of(read, key);
+    return member == nullptr ? std::string("none") : member->text;
+  };
+  CHECK(text_of("\u00e9\u20ac") == "\u0080\u07ff\u0800\ud7ff\ue000\uffff\U0001f600");
+  CHECK(text_of("after") == "a\u00e9");
+  CHECK(text_of("escaped") == "\u00e9\U00100041\U0010d800\U0001f600");
+  CHECK(refusal_of("a = 1\n\u00e9 = 1\n", "run.toml").starts_with("run.toml:2"));
+  CHECK(refusal_of("a = 1 \u0100\n", "run.toml").starts_with("run.toml:1"));
+  CHECK(refusal_of("a = 1\nb = '\U00100000'\n", "run.toml").starts_with("run.toml:2: has a character"));
+}
+
 TEST_CASE("Trees: marks, ends of lines and dates") {
   const TreeNode marked = parse_yaml(
       "\xEF\xBB\xBF"

@@ -1,4 +1,5 @@
 // TOML by toml++, whose values know their lines.
+#include <algorithm>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -25,6 +26,63 @@
 namespace headroom {
 namespace {
 
+// toml++ 3.3 tells the compiler that its test for blanks never meets certain characters of U+00A1 to U+FEFF, such as "é"
+// after the end of a line in a string, and what the program does when it does is undefined. So it reads the characters
+// from U+0080 to U+FFFF moved to the private plane 16, and what it has read is moved back. Both texts are UTF-8.
+constexpr char plane_16 = '\xF4';  // the first byte of its characters, of four
+
+std::string raised_text(std::string_view text) {
+  std::string raised;
+  raised.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t k) {
+      return static_cast<unsigned>(static_cast<unsigned char>(text[i + k]));
+    };
+    const std::size_t bytes = byte(0) < 0x80 ? 1 : byte(0) < 0xE0 ? 2 : byte(0) < 0xF0 ? 3 : 4;
+    if (bytes == 1 || bytes == 4) {
+      raised += text.substr(i, bytes);
+    } else {
+      const unsigned top = bytes == 3 ? byte(0) & 0x0FU : 0U;
+      const unsigned middle = bytes == 3 ? byte(1) & 0x3FU : byte(0) & 0x1FU;
+      for (const unsigned part : {0xF4U, 0x80U | top, 0x80U | middle, byte(bytes - 1)})
+        raised += static_cast<char>(part);
+    }
+    i += bytes;
+  }
+  return raised;
+}
+
+std::string lowered_text(std::string_view text) {
+  std::string lowered;
+  lowered.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != plane_16 || text.size() - i < 4) {
+      lowered += text[i];
+      continue;
+    }
+    const auto byte = [&](std::size_t k) {
+      return static_cast<unsigned>(static_cast<unsigned char>(text[i + k]));
+    };
+    const unsigned top = byte(1) & 0x0FU;
+    const unsigned middle = byte(2) & 0x3FU;
+    const bool raised = top == 0 ? middle >= 0x02U : top != 0x0DU || middle < 0x20U;
+    if (!raised) {  // written as "\U00100041": of ASCII, or of what UTF-8 leaves to UTF-16
+      lowered += text.substr(i, 4);
+      i += 3;
+      continue;
+    }
+    if (top == 0 && middle < 0x20U) {
+      lowered += static_cast<char>(0xC0U | middle);
+    } else {
+      lowered += static_cast<char>(0xE0U | top);
+      lowered += static_cast<char>(0x80U | middle);
+    }
+    lowered += text[i + 3];
+    i += 3;
+  }
+  return lowered;
+}
+
 class TomlTree {
  public:
   explicit TomlTree(const std::string& file) : file_(file) {}
@@ -40,7 +98,7 @@ class TomlTree {
       node.kind = TreeKind::map;
       for (const auto& [key, value] : *table) {
         TreeNode member = of(value, depth + 1);
-        member.key = std::string(key.str());
+        member.key = lowered_text(key.str());
         if (member.kind == TreeKind::scalar) member.line = key.source().begin.line;
         node.members.push_back(std::move(member));
       }
@@ -50,7 +108,7 @@ class TomlTree {
     } else {
       node.kind = TreeKind::scalar;
       if (const auto* const text = from.as_string()) {
-        node.text = text->get();
+        node.text = lowered_text(text->get());
         node.quoted = true;
       } else if (const auto* const whole = from.as_integer()) {
         node.text = std::to_string(whole->get());
@@ -75,12 +133,17 @@ class TomlTree {
 
 TreeNode parse_toml(std::string_view text, const std::string& file) {
   const std::string plain = plain_text(text, file);
+  if (const std::size_t taken = plain.find(plane_16); taken != std::string::npos) {
+    const auto line = 1 + std::count(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(taken), '\n');
+    throw InputError(fmt::format("{}:{}", file, line), "has a character of Unicode's private plane 16");
+  }
+  const std::string raised = raised_text(plain);
   try {
-    const toml::table table = toml::parse(std::string_view(plain), std::string_view(file));
+    const toml::table table = toml::parse(std::string_view(raised), std::string_view(file));
     return TomlTree(file).of(table, 0);
   } catch (const toml::parse_error& error) {
     throw InputError(fmt::format("{}:{}", file, error.source().begin.line),
-                     "is not TOML: " + printable(error.description(), 200));
+                     "is not TOML: " + printable(lowered_text(error.description()), 200));
   }
 }
 
