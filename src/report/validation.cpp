@@ -64,7 +64,7 @@ std::string coverage_text(const ValidateReply& report) {
   return text;
 }
 
-// "2 of 782 runs, which did run, are said not to fit: a, b."
+// "The verdict on 2 of 782 measured runs is that they do not fit: a, b."
 std::string unfit_text(const ValidateReply& report) {
   constexpr std::size_t shown = 5;
   std::vector<std::string> names;
@@ -76,8 +76,8 @@ std::string unfit_text(const ValidateReply& report) {
   if (names.empty()) return "";
   const std::size_t count = names.size();
   names.resize(std::min(count, shown));
-  return fmt::format("{} of {} runs, which did run, {} said not to fit: {}{}.\n", count, report.runs,
-                     count == 1 ? "is" : "are", fmt::join(names, ", "),
+  return fmt::format("The verdict on {} of {} measured runs is that they do not fit: {}{}.\n", count,
+                     report.runs, fmt::join(names, ", "),
                      count > shown ? fmt::format(" and {} more", count - shown) : "");
 }
 

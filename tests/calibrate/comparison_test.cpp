@@ -75,6 +75,9 @@ TEST_CASE("times and bytes compare by ratio, utilizations by difference") {
   CHECK(rows[2].error == rows[2].predicted / 1e9 - 1);
   CHECK(rows[0].group == "K22 table 5");
   CHECK(rows[2].group == "K22 table 5, memory");
+  CHECK(rows[0].fits);
+  it.request.system.memory = Bytes(1e9);
+  CHECK_FALSE(compare({it}, {}, embedded_spreads()).front().fits);
 }
 
 TEST_CASE("what a tensor allocator sees leaves reserves out") {

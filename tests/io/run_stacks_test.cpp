@@ -5,6 +5,7 @@
 
 #include "calibrate/own_run.hpp"
 #include "headroom/calibrate/measured_run.hpp"
+#include "headroom/io/releases_file.hpp"
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/software_file.hpp"
 
@@ -25,6 +26,19 @@ TEST_CASE("a run is of the stack whose words its software has, and no two stacks
   CHECK(stack_of_runs(own, "Trainer of May, version 2.0") == "a-stack");
   CHECK_FALSE(stack_of_runs(own, "Trainer of May, version 3.0"));
   CHECK_FALSE(stack_of_runs(own, ""));
+}
+
+TEST_CASE("a run is of the release that its software names by itself") {
+  const std::vector<StackFamily> families = list_families();
+  CHECK(release_of_runs(families, "NeMo 24.07") == "nemo@24.07");
+  CHECK(release_of_runs(families, "26.04.01 NeMo Container") == "megatron-bridge@26.04.01");
+  CHECK_FALSE(release_of_runs(families, "NeMo 24.09/24.12/25.x"));
+  CHECK_FALSE(release_of_runs(families, "NeMo 24.07 and 24.09"));
+  CHECK_FALSE(release_of_runs(families, "a trainer 24.07"));
+  CHECK_FALSE(release_of_runs(families, ""));
+  const Software nemo = read_software("nemo@24.07");
+  CHECK(nemo.optimizer.main_params == MainParams::remainder);
+  CHECK(read_software("nemo@24.12").optimizer.main_params == MainParams::fp32);
 }
 
 TEST_CASE("a run is held to what its own stack runs, whether or not a system has its GPU") {

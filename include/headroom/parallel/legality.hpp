@@ -87,7 +87,7 @@ struct Rule {
   std::vector<std::string> (*shown)(const RuleCase& it) = nullptr;
   // Only for rules of launchers that have no flag for the value: sets the value of a launch without it.
   void (*put_usual)(Strategy& strategy) = nullptr;
-  // Only says that no launch that is written here has the value. A file that states the value does have it.
+  // Says only that a launch written by Headroom cannot express the value. A launch file that states it can.
   bool of_words = false;
 };
 
