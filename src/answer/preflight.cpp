@@ -69,37 +69,6 @@ std::vector<BrokenRule> rules_broken(const PreflightQuestion& question, std::vec
   return broken;
 }
 
-// The files of frameworks that have the same rules as Megatron-Core, of their own.
-struct FrameworkRule {
-  std::string_view framework;
-  std::string_view field;
-  std::string_view source;
-};
-constexpr std::array<FrameworkRule, 9> rules_of_frameworks{{
-    {"torchtitan", "global_batch", "torchtitan, torchtitan/train.py"},
-    {"torchtitan", "expert_parallel", "torchtitan, torchtitan/distributed/parallel_dims.py"},
-    {"DeepSpeed", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
-    {"GPT-NeoX", "global_batch", "GPT-NeoX, megatron/neox_arguments/arguments.py"},
-    {"llm-foundry", "global_batch", "llm-foundry, llmfoundry/utils/config_utils.py"},
-    // Their batches are products, unless DeepSpeed's file states one.
-    {"accelerate", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
-    {"Hugging Face Trainer", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
-    {"LLaMA-Factory", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
-    {"axolotl", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
-}};
-
-// Where the framework of the file has the rule; empty: its batch is a product, which flags alone can make another.
-std::string source_of(const BrokenRule& broken, const LaunchedRun& run) {
-  std::string source(broken.rule->source);
-  const auto own =
-      std::find_if(rules_of_frameworks.begin(), rules_of_frameworks.end(), [&](const FrameworkRule& row) {
-        return row.framework == run.framework && row.field == broken.problem.where;
-      });
-  if (!source.starts_with("Megatron-LM") || own == rules_of_frameworks.end()) return source;
-  const bool of_deepspeed = own->source.starts_with("DeepSpeed");
-  return of_deepspeed && !run.software.starts_with("deepspeed") ? std::string() : std::string(own->source);
-}
-
 std::vector<PreflightFinding> findings_of(const PreflightQuestion& question,
                                           const std::vector<BrokenRule>& broken) {
   std::vector<PreflightFinding> findings;
@@ -114,8 +83,8 @@ std::vector<PreflightFinding> findings_of(const PreflightQuestion& question,
                         .source = refusal.source});
   }
   for (const BrokenRule& one : broken) {
-    PreflightFinding& found =
-        findings.emplace_back(finding(question, one.problem, source_of(one, question.run)));
+    PreflightFinding& found = findings.emplace_back(finding(
+        question, one.problem, std::string(own_source(question.run, one.problem.where, one.rule->source))));
     found.modelled = !one.rule->source.starts_with("The stack's file");
   }
   return findings;

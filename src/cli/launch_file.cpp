@@ -78,40 +78,18 @@ std::string value_in(const LaunchedRun& run, std::string_view field) {
   return {};
 }
 
-// GPUs of whole nodes of the system, at least those of one replica.
-void take_nodes(LaunchedRun& run, const SystemFlags& system) {
-  const auto size = [&](std::string_view field) {
-    std::int64_t count = 1;
-    constexpr std::int64_t most = 1 << 20;  // whose products of three are still counts
-    return headroom::read_count(value_in(run, field), count).empty() ? std::min(count, most) : 1;
-  };
+// GPUs in a node of the system that the flags or the file name.
+std::int64_t devices_of_node(const LaunchedRun& run, const SystemFlags& system) {
   const bool named = !run.system.empty() && meaning_of("system", run.system).names.size() == 1;
   const bool own = system.system != SystemFlags().system;
-  const System known = read_system(named && !own ? run.system : system.system);
-  const std::int64_t replica = size("tensor_parallel") * size("pipeline_parallel") * size("context_parallel");
-  const std::int64_t each = known.devices_per_node;
-  const std::int64_t all = *run.nodes * each;
-  // As many ranks as share the batch.
-  std::int64_t ranks = std::max<std::int64_t>(all / replica, 1);
-  const std::int64_t sequences = size("global_batch") / std::max<std::int64_t>(size("micro_batch"), 1);
-  while (!value_in(run, "global_batch").empty() && sequences > 0 && sequences % ranks != 0) --ranks;
-  run.devices = ranks * replica;
-  const std::string nodes = *run.nodes == 1 ? "one node" : fmt::format("{} nodes", *run.nodes);
-  LaunchRemark& remark = run.remarks.emplace_back();
-  remark.kind = LaunchRemarkKind::assumed;
-  remark.text =
-      fmt::format("{}: the file does not say how many GPUs (--devices N)",
-                  *run.devices != all
-                      ? fmt::format("{} replica{} of {} GPU{}", ranks == 1 ? "one" : std::to_string(ranks),
-                                    ranks == 1 ? "" : "s", replica, replica == 1 ? "" : "s")
-                      : fmt::format("{} of {} GPU{}", nodes, each, each == 1 ? "" : "s"));
+  return read_system(named && !own ? run.system : system.system).devices_per_node;
 }
 
 // `has_devices`: a flag says how many GPUs there are, or a search asks. `counts_nodes`: none does.
 LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, const SystemFlags& system) {
   LaunchedRun run = read_launched_run(flags.model, launch_options(flags, flags.overrides));
   if (run.nodes && !run.devices && counts_nodes && value_in(run, "data_parallel").empty())
-    take_nodes(run, system);
+    take_whole_nodes(run, devices_of_node(run, system));
   std::vector<Problem> problems;
   std::vector<LaunchRemark> others;  // that are no error, and told beside it
   for (const LaunchRemark& remark : run.remarks) {

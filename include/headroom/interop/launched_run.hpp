@@ -107,6 +107,14 @@ bool is_launched_run(const std::string& source);
 // Reads a launch file. Throws InputError with every problem of the file, each at its line.
 LaunchedRun read_launched_run(const std::string& source, const LaunchOptions& options = {});
 
+// Sets the GPUs of a run that takes whole nodes (`nodes`): as many replicas as these nodes hold and as share the
+// global batch, at least one. Remarks on what is assumed.
+void take_whole_nodes(LaunchedRun& run, std::int64_t devices_per_node);
+
+// Returns the source of a rule for a strategy's field in the run's own framework, where `source` is Megatron-LM's
+// and the framework has the rule too. Empty if no file of the framework has it; `source` otherwise.
+std::string_view own_source(const LaunchedRun& run, std::string_view field, std::string_view source);
+
 // Returns the text of the file that a source names ("config_registry.py::llama3_8b"). Throws InputError.
 std::string launch_text(const std::string& source);
 

@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -115,18 +113,14 @@ void tell_conditions(const Followed& script, RunBuilder& run) {
   }
 }
 
-std::string deepspeed_config(const Followed& script, const std::vector<Written>& written,
-                             const std::vector<Value>& words, const std::string& file) {
-  (void)written;
+std::string deepspeed_config(const Followed& script, const std::vector<Value>& words,
+                             const std::string& file) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i].text() != "--deepspeed_config" && words[i].text() != "--deepspeed-config") continue;
     const std::string& name = words[i + 1].text();
     if (const auto found = script.written_files.find(name); found != script.written_files.end())
       return shown(script, found->second.text());
-    if (!shell::is_known(name)) return {};
-    const std::filesystem::path path = std::filesystem::path(file).parent_path() / name;
-    std::error_code error;
-    if (std::filesystem::is_regular_file(path, error)) return read_file(path.string());
+    if (const auto place = place_in_script(name, file)) return read_file(*place);
   }
   return {};
 }
@@ -163,7 +157,7 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
     if (!arguments.model.empty()) break;
     run.unresolved(fmt::format("{} is not beside the script", printable(name)), file_place(script, at));
   }
-  arguments.deepspeed_config = deepspeed_config(script, written, program.arguments, file);
+  arguments.deepspeed_config = deepspeed_config(script, program.arguments, file);
   arguments.written = std::move(written);
   arguments.program = program.name;
   read_megatron_arguments(arguments, run);
@@ -242,15 +236,14 @@ void rename_for_trainer(std::vector<Written>& written) {
   }
 }
 
-// The same for `swift sft`, whose --deepspeed is a stage ("zero3") or a file. Adapters of rank 8 are its default.
+// The same for `swift sft`, whose --deepspeed is a stage ("zero3") or a file. LoRA and checkpoints of all layers are its
+// defaults [modelscope/ms-swift, docs, Command-line-parameters].
 void rename_of_swift(std::vector<Written>& written, std::vector<Written>& accelerate) {
-  bool tunes = false;
   for (Written& setting : written) {
     const std::string value = text_of_values(setting);
     if (setting.name == "model") setting.name = "model_name_or_path";
     if (setting.name == "target_modules") setting.name = "lora_target_modules";
     if (setting.name == "train_type" || setting.name == "tuner_type") {
-      tunes = true;
       setting.name = "use_peft";
       setting.values = {value == "lora" ? "true" : "false"};
     }
@@ -267,12 +260,11 @@ void rename_of_swift(std::vector<Written>& written, std::vector<Written>& accele
     setting.name = "";
   }
   std::erase_if(written, [](const Written& it) { return it.name.empty(); });
-  if (!tunes && !written.empty()) {
-    Written lora = written.front();
-    lora.name = "use_peft";
-    lora.values = {"true"};
-    lora.as_written = "--train_type is not given: lora";
-    written.push_back(std::move(lora));
+  for (const char* const name : {"use_peft", "gradient_checkpointing"}) {
+    const bool given =
+        std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
+    const FilePlace at = written.empty() ? FilePlace{} : written.front().at;
+    if (!given) written.push_back({name, {"true"}, fmt::format("swift's default of {}", name), at, ""});
   }
 }
 
@@ -286,6 +278,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   if (program.name == "swift") rename_of_swift(launch.written, launch.accelerate);
   LaunchedRun run = read_trainer_words(std::move(launch), file, options);
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
+  if (job.so_far().nodes && !run.devices) run.nodes = job.so_far().nodes;
   return run;
 }
 

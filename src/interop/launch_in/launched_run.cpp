@@ -3,14 +3,51 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
+#include <fmt/format.h>
+
+#include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/core/reading.hpp"
 #include "interop/launch_in/readers.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
 namespace {
+
+std::int64_t size_in(const LaunchedRun& run, std::string_view field) {
+  constexpr std::int64_t most = 1 << 20;  // products of three are still counts
+  for (const LaunchSetting& setting : run.strategy) {
+    std::int64_t count = 1;
+    if (setting.field == field && read_count(setting.value, count).empty())
+      return std::clamp<std::int64_t>(count, 1, most);
+  }
+  return 1;
+}
+
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count == 1 ? "one" : std::to_string(count), what, count == 1 ? "" : "s");
+}
+
+// Frameworks that refuse a batch or experts that do not divide, as Megatron-LM does.
+struct FrameworkRule {
+  std::string_view framework;
+  std::string_view field;
+  std::string_view file;
+};
+constexpr std::array<FrameworkRule, 5> framework_rules{{
+    {"torchtitan", "global_batch", "torchtitan, torchtitan/train.py"},
+    {"torchtitan", "expert_parallel", "torchtitan, torchtitan/distributed/parallel_dims.py"},
+    {"DeepSpeed", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
+    {"GPT-NeoX", "global_batch", "GPT-NeoX, megatron/neox_arguments/arguments.py, check_batch_parameters"},
+    {"llm-foundry", "global_batch",
+     "llm-foundry, llmfoundry/utils/config_utils.py, calculate_batch_size_info"},
+}};
+// Their batch is a product, which nothing refuses, unless DeepSpeed's file states one.
+constexpr std::array<std::string_view, 4> trainers{"accelerate", "Hugging Face Trainer", "LLaMA-Factory",
+                                                   "axolotl"};
 
 bool is_on_disk(const std::string& source) {
   std::error_code error;
@@ -43,6 +80,38 @@ LaunchedRun read_launched_run(const std::string& source, const LaunchOptions& op
   const std::string text = options.text ? *options.text : launch_text(source);
   if (is_tree_launch(source)) return read_tree_launch(text, source, options);
   return read_launch_script(text, source, options);
+}
+
+void take_whole_nodes(LaunchedRun& run, std::int64_t devices_per_node) {
+  constexpr std::int64_t most = 1 << 20;
+  const std::int64_t nodes = std::clamp<std::int64_t>(run.nodes.value_or(1), 1, most);
+  const std::int64_t each = std::clamp<std::int64_t>(devices_per_node, 1, most);
+  const std::int64_t replica =
+      size_in(run, "tensor_parallel") * size_in(run, "pipeline_parallel") * size_in(run, "context_parallel");
+  std::int64_t ranks = std::max<std::int64_t>(nodes * each / replica, 1);
+  const bool has_batch = std::any_of(run.strategy.begin(), run.strategy.end(),
+                                     [](const LaunchSetting& it) { return it.field == "global_batch"; });
+  const std::int64_t sequences = size_in(run, "global_batch") / size_in(run, "micro_batch");
+  if (has_batch && sequences > 0) ranks = std::min(ranks, sequences);
+  while (has_batch && sequences > 0 && sequences % ranks != 0) --ranks;
+  run.devices = ranks * replica;
+  const std::string taken = *run.devices == nodes * each
+                                ? counted(nodes, "node") + " of " + counted(each, "GPU")
+                                : counted(ranks, "replica") + " of " + counted(replica, "GPU");
+  run.remarks.emplace_back();
+  run.remarks.back().kind = LaunchRemarkKind::assumed;
+  run.remarks.back().text = taken + ": the file does not say how many GPUs (--devices N)";
+}
+
+std::string_view own_source(const LaunchedRun& run, std::string_view field, std::string_view source) {
+  if (!source.starts_with("Megatron-LM")) return source;
+  const bool trains = contains(trainers, std::string_view(run.framework)) && field == "global_batch";
+  if (trains && !run.software.starts_with("deepspeed")) return {};
+  const std::string_view framework = trains ? std::string_view("DeepSpeed") : std::string_view(run.framework);
+  const auto row = std::find_if(framework_rules.begin(), framework_rules.end(), [&](const FrameworkRule& it) {
+    return it.framework == framework && it.field == field;
+  });
+  return row == framework_rules.end() ? source : row->file;
 }
 
 std::string launch_text(const std::string& source) { return read_file(file_of_launch(source)); }

@@ -164,7 +164,6 @@ class Words {
     const bool nodes = name == "__nnodes" || name == "__num_nodes" || name == "__num_machines";
     const bool each = name == "__nproc_per_node" || name == "__num_gpus" || name == "__gpus_per_node";
     const bool all = name == "__num_processes";
-    if (name == "__config_file") program_.environment.emplace_back("--config_file", value);
     if (program_.launchers.back().starts_with("accelerate"))
       program_.options.emplace_back(name.substr(2), value);
     if (name == "__include" || name == "_i") {  // "localhost:0,1@worker-1:0,1"
@@ -205,15 +204,20 @@ void take_environment(Program& program) {
     }
     return "";
   };
-  for (const char* const name : {"NPROC_PER_NODE", "NGPU"}) {
-    if (!program.processes_per_node) program.processes_per_node = count_of(value_of(name));
-  }
-  if (!program.sizes.nodes && program.missing_size.empty())
+  const std::string_view starter =
+      program.launchers.empty() ? std::string_view(program.name) : program.launchers.back();
+  if (starter == "llamafactory-cli" || starter == "swift") {
+    program.processes_per_node = count_of(value_of("NPROC_PER_NODE"));
     program.sizes.nodes = count_of(value_of("NNODES"));
-  const std::string visible = value_of("CUDA_VISIBLE_DEVICES");
-  if (!program.processes_per_node && !visible.empty() &&
-      visible.find_first_not_of("0123456789,") == std::string::npos && visible.back() != ',')
-    program.processes_per_node = 1 + std::count(visible.begin(), visible.end(), ',');
+    if (starter == "swift" && !program.processes_per_node) program.processes_per_node = 1;
+    if (program.processes_per_node && !program.sizes.nodes) program.sizes.nodes = 1;
+  }
+  if (starter.ends_with(".sh")) {  // torchtitan's run_train.sh: NGPU is 8 where it is not set
+    constexpr std::int64_t usual = 8;
+    program.processes_per_node = count_of(value_of("NGPU")).value_or(usual);
+    program.sizes.nodes = 1;
+  }
+  // They take all GPUs of a node that are visible.
   constexpr std::array<std::string_view, 9> of_node{"deepspeed",
                                                     "ds",
                                                     "deepspeed.launcher.runner",
@@ -223,9 +227,12 @@ void take_environment(Program& program) {
                                                     "axolotl",
                                                     "composer",
                                                     "trl"};
-  const std::string_view starter =
-      program.launchers.empty() ? std::string_view(program.name) : program.launchers.back();
-  if (contains(of_node, starter)) program.whole_nodes = true;
+  program.whole_nodes = program.whole_nodes || contains(of_node, starter);
+  const std::string visible = value_of("CUDA_VISIBLE_DEVICES");
+  const bool lists = !visible.empty() && visible.find_first_not_of("0123456789,") == std::string::npos;
+  if (program.whole_nodes && !program.processes_per_node && !program.processes && lists &&
+      visible.back() != ',')
+    program.processes_per_node = 1 + std::count(visible.begin(), visible.end(), ',');
 }
 
 }  // namespace

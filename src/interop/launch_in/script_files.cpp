@@ -27,23 +27,6 @@ std::string known_part(const std::string& name) {
   return known;
 }
 
-// Of a file that a script names; none: it is not there.
-std::optional<std::string> place_of(const std::string& name, const std::string& file) {
-  const fs::path folder = fs::path(file).parent_path();
-  const std::string known = known_part(name);
-  if (known.empty()) return std::nullopt;
-  const bool absolute = known.starts_with('/');
-  std::vector<fs::path> places;
-  if (!absolute) places = {folder / known, folder / ".." / known, folder / ".." / ".." / known};
-  if (absolute) places = {fs::path(known)};
-  places.push_back(folder / fs::path(known).filename());
-  std::error_code error;
-  for (const fs::path& place : places) {
-    if (fs::is_regular_file(place, error)) return place.lexically_normal().string();
-  }
-  return std::nullopt;
-}
-
 bool is_named_as_tree(std::string_view name) {
   return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".toml");
 }
@@ -74,6 +57,22 @@ std::string name_in_file(const std::string& option) {
 
 }  // namespace
 
+std::optional<std::string> place_in_script(const std::string& name, const std::string& file) {
+  const fs::path folder = fs::path(file).parent_path();
+  const std::string known = known_part(name);
+  if (known.empty()) return std::nullopt;
+  const bool absolute = known.starts_with('/');
+  std::vector<fs::path> places;
+  if (!absolute) places = {folder / known, folder / ".." / known, folder / ".." / ".." / known};
+  if (absolute) places = {fs::path(known)};
+  places.push_back(folder / fs::path(known).filename());
+  std::error_code error;
+  for (const fs::path& place : places) {
+    if (fs::is_regular_file(place, error)) return place.lexically_normal().string();
+  }
+  return std::nullopt;
+}
+
 std::string configuration_of(const Program& program, const std::string& file) {
   bool hydra = false;  // the word is the name of a file without its extension
   std::vector<std::string> names;
@@ -90,7 +89,7 @@ std::string configuration_of(const Program& program, const std::string& file) {
   }
   for (const std::string& name : names) {
     if (!is_named_as_tree(name)) continue;
-    const std::optional<std::string> place = place_of(name, file);
+    const std::optional<std::string> place = place_in_script(name, file);
     if (place && is_tree_launch(*place)) return *place;
   }
   return "";
@@ -118,10 +117,9 @@ std::vector<Written> accelerate_settings(const shell::Followed& script, const Pr
                    file_place(script, program.at),
                    shell::is_known(value) ? "" : needs(script, value)});
   };
-  for (const auto& [name, value] : program.environment) {
-    if (name != "--config_file") continue;
-    if (const auto place = place_of(value, file))
-      all = flattened(parse_tree(read_file(*place), *place), *place);
+  for (const auto& [option, value] : program.options) {
+    const auto place = option == "config_file" ? place_in_script(value, file) : std::nullopt;
+    if (place) all = flattened(parse_tree(read_file(*place), *place), *place);
   }
   for (const auto& [option, value] : program.options) {
     const bool has_stage = std::any_of(

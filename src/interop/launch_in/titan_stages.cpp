@@ -110,7 +110,7 @@ std::vector<std::int64_t> shared_stages(std::int64_t layers, std::int64_t count,
 }  // namespace
 
 void take_titan_stages(TreeRun& run, const RunScale& scale) {
-  if (scale.pipeline <= 1) return;
+  if (scale.pipeline <= 1 || scale.pipeline > most_stages) return;  // another rule refuses the latter
   RunBuilder& builder = run.builder();
   const Written* const schedule = find(run, "pipeline_parallel_schedule");
   std::string name = schedule == nullptr ? "1f1b" : schedule_named(text_of_values(*schedule));
@@ -136,8 +136,7 @@ void take_titan_stages(TreeRun& run, const RunScale& scale) {
   const auto of_stage = run.count("parallelism.pipeline_parallel_layers_per_stage");
   const Written* from = run.find("parallelism.pipeline_parallel_layers_per_stage");
   std::int64_t count = scale.pipeline * (loops ? 2 : 1);
-  if (of_stage && *of_stage > 0 && layers > 0)
-    count = (layers + first_less + last_less + *of_stage - 1) / *of_stage;
+  if (of_stage && *of_stage > 0 && layers > 0) count = 1 + (layers + first_less + last_less - 1) / *of_stage;
   std::vector<std::int64_t> stages = listed_stages(run, &from);
   if (stages.empty()) stages = split_stages(run, layers, &from);
   const bool listed = !stages.empty();
@@ -167,6 +166,15 @@ void take_titan_stages(TreeRun& run, const RunScale& scale) {
   builder.set("schedule", name, schedule);
   if (!is_whole || layers == 0 || count > layers || (is_old && !listed)) return;
   if (!listed) stages = shared_stages(layers, count, first_less, last_less);
+  if (stages.front() < 0 || stages.back() < 0)
+    return builder.refuse(
+        {.fields = {"pipeline_parallel"},
+         .rule = fmt::format("must leave pipeline_parallel_first_stage_less_layers ({}) and "
+                             "pipeline_parallel_last_stage_less_layers ({}) room on a stage",
+                             first_less, last_less),
+         .source = "torchtitan, torchtitan/distributed/pipeline_parallel.py",
+         .written = "",
+         .at = {}});
   if (std::all_of(stages.begin(), stages.end(), [&](std::int64_t each) { return each == stages.front(); }))
     return;
   builder.set("stage_layers", fmt::format("{}", fmt::join(stages, ",")), from);

@@ -380,18 +380,22 @@ void Interpreter::start(const std::vector<Value>& words, const Node& node) {
     const std::string& text = word.text();
     return std::string_view(text).substr(text.rfind('/') + 1);
   };
-  const bool launches = std::any_of(words.begin(), words.end(), [&](const Value& word) {
-    return contains(launchers, base(word)) ||
-           (base(word).ends_with(".py") && word.text().find(' ') == std::string::npos) ||
-           base(word) == "sbatch_benchmarking.sh";
-  });
+  // Short names that are launchers only as the command itself.
+  constexpr std::array<std::string_view, 4> commands{"swift", "trl", "run_train.sh", "run_llama_train.sh"};
+  const bool launches =
+      contains(commands, base(words.front())) ||
+      std::any_of(words.begin(), words.end(), [&](const Value& word) {
+        return contains(launchers, base(word)) ||
+               (base(word).ends_with(".py") && word.text().find(' ') == std::string::npos) ||
+               base(word) == "sbatch_benchmarking.sh";
+      });
   if (launches && followed_.started.size() < most_started) {
     Started started{.words = words, .environment = {}, .at = here()};
     for (const Assignment& assignment : node.assignments)
       started.environment.emplace_back(assignment.name, text_of(assignment.value).text());
     for (const char* const name :
          {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_DEVICE_MAX_CONNECTIONS",
-          "NVTE_CPU_OFFLOAD_V1", "NCCL_GRAPH_REGISTER"}) {
+          "NVTE_CPU_OFFLOAD_V1", "NCCL_GRAPH_REGISTER", "CUDA_VISIBLE_DEVICES", "NPROC_PER_NODE", "NNODES"}) {
       const Variable* const variable = find(name);
       const auto given = given_.environment.find(name);
       if (variable != nullptr && variable->items.contains(0)) {
