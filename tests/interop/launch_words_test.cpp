@@ -112,11 +112,14 @@ TEST_CASE("launch words: swift's own names") {
   const LaunchedRun lora = read_launch_script(start + "--deepspeed zero3", "run.sh", {});
   CHECK(lora.devices == 8);
   CHECK(lora.model->name == "qwen2.5-7b");
-  CHECK_FALSE(value_in(lora, "lora_rank").empty());
+  CHECK(value_in(lora, "lora_rank") == "8");
+  CHECK(value_in(lora, "micro_batch") == "1");
+  CHECK(value_in(lora, "global_batch") == "16");
   CHECK(value_in(lora, "data_sharding") == "zero3");
   CHECK(value_in(lora, "recompute") == "full");
   const std::string two = "export NNODES=2; ";
   CHECK(read_launch_script(two + start, "run.sh", {}).devices == 16);
+  CHECK(value_in(read_launch_script(two + start, "run.sh", {}), "global_batch") == "16");
   CHECK(value_in(read_launch_script(start + "--train_type full", "run.sh", {}), "lora_rank").empty());
 }
 

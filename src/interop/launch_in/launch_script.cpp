@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/count_text.hpp"
+#include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/joined.hpp"
 #include "interop/launch_in/frameworks.hpp"
@@ -236,9 +238,10 @@ void rename_for_trainer(std::vector<Written>& written) {
   }
 }
 
-// The same for `swift sft`, whose --deepspeed is a stage ("zero3") or a file. LoRA and checkpoints of all layers are its
-// defaults [modelscope/ms-swift, docs, Command-line-parameters].
-void rename_of_swift(std::vector<Written>& written, std::vector<Written>& accelerate) {
+// The same for `swift sft`, whose --deepspeed is a stage ("zero3") or a file. LoRA of rank 8, checkpoints of all layers,
+// a batch of 1 and accumulation up to 16 sequences are its defaults [modelscope/ms-swift, docs, Command-line-parameters].
+void rename_of_swift(TrainerLaunch& launch) {
+  std::vector<Written>& written = launch.written;
   for (Written& setting : written) {
     const std::string value = text_of_values(setting);
     if (setting.name == "model") setting.name = "model_name_or_path";
@@ -251,21 +254,32 @@ void rename_of_swift(std::vector<Written>& written, std::vector<Written>& accele
     Written stage = setting;
     stage.name = "deepspeed_config.zero_stage";
     stage.values = {value.substr(4, 1)};
-    accelerate.push_back(stage);
+    launch.accelerate.push_back(stage);
     if (value.ends_with("_offload")) {
       stage.name = "deepspeed_config.offload_optimizer_device";
       stage.values = {"cpu"};
-      accelerate.push_back(std::move(stage));
+      launch.accelerate.push_back(std::move(stage));
     }
     setting.name = "";
   }
   std::erase_if(written, [](const Written& it) { return it.name.empty(); });
-  for (const char* const name : {"use_peft", "gradient_checkpointing"}) {
-    const bool given =
-        std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
-    const FilePlace at = written.empty() ? FilePlace{} : written.front().at;
-    if (!given) written.push_back({name, {"true"}, fmt::format("swift's default of {}", name), at, ""});
-  }
+  const FilePlace at = written.empty() ? FilePlace{} : written.front().at;
+  // Returns what is written of a setting, which is its default where the script has none.
+  const auto or_default = [&](const std::string& name, const std::string& value) {
+    const auto found =
+        std::find_if(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
+    if (found != written.end()) return text_of_values(*found);
+    written.push_back({name, {value}, fmt::format("swift's default of {}", name), at, ""});
+    return value;
+  };
+  or_default("gradient_checkpointing", "true");
+  if (or_default("use_peft", "true") == "true") or_default("lora_rank", "8");
+  const auto micro = count_of(or_default("per_device_train_batch_size", "1"));
+  constexpr std::int64_t least = 16;
+  if (!micro || !launch.devices || *micro < 1 || *launch.devices < 1) return;
+  const std::int64_t steps =
+      *micro >= least || *launch.devices >= least ? 1 : ceiling(least, *micro * *launch.devices);
+  or_default("gradient_accumulation_steps", std::to_string(steps));
 }
 
 LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
@@ -275,7 +289,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   read_sizes(script, program, job, launch.devices);
   launch.devices_per_node = job.so_far().devices_per_node;
   launch.accelerate = accelerate_settings(script, program, file);
-  if (program.name == "swift") rename_of_swift(launch.written, launch.accelerate);
+  if (program.name == "swift") rename_of_swift(launch);
   LaunchedRun run = read_trainer_words(std::move(launch), file, options);
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
   if (job.so_far().nodes && !run.devices) run.nodes = job.so_far().nodes;
