@@ -56,27 +56,19 @@ std::string lowered_text(std::string_view text) {
   std::string lowered;
   lowered.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != plane_16 || text.size() - i < 4) {
+    const bool in_plane = text[i] == plane_16 && text.size() - i >= 4;
+    const unsigned top = in_plane ? static_cast<unsigned char>(text[i + 1]) & 0x0FU : 0U;
+    const unsigned middle = in_plane ? static_cast<unsigned char>(text[i + 2]) & 0x3FU : 0U;
+    // ASCII and the surrogates of UTF-16 were never raised: these are written as "\U00100041".
+    const bool is_ascii = top == 0 && middle < 0x02U;
+    const bool is_surrogate = top == 0x0DU && middle >= 0x20U;
+    if (!in_plane || is_ascii || is_surrogate) {
       lowered += text[i];
       continue;
     }
-    const auto byte = [&](std::size_t k) {
-      return static_cast<unsigned>(static_cast<unsigned char>(text[i + k]));
-    };
-    const unsigned top = byte(1) & 0x0FU;
-    const unsigned middle = byte(2) & 0x3FU;
-    const bool raised = top == 0 ? middle >= 0x02U : top != 0x0DU || middle < 0x20U;
-    if (!raised) {  // written as "\U00100041": of ASCII, or of what UTF-8 leaves to UTF-16
-      lowered += text.substr(i, 4);
-      i += 3;
-      continue;
-    }
-    if (top == 0 && middle < 0x20U) {
-      lowered += static_cast<char>(0xC0U | middle);
-    } else {
-      lowered += static_cast<char>(0xE0U | top);
-      lowered += static_cast<char>(0x80U | middle);
-    }
+    const bool of_two = top == 0 && middle < 0x20U;
+    if (!of_two) lowered += static_cast<char>(0xE0U | top);
+    lowered += static_cast<char>((of_two ? 0xC0U : 0x80U) | middle);
     lowered += text[i + 3];
     i += 3;
   }
@@ -135,7 +127,9 @@ TreeNode parse_toml(std::string_view text, const std::string& file) {
   const std::string plain = plain_text(text, file);
   if (const std::size_t taken = plain.find(plane_16); taken != std::string::npos) {
     const auto line = 1 + std::count(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(taken), '\n');
-    throw InputError(fmt::format("{}:{}", file, line), "has a character of Unicode's private plane 16");
+    throw InputError(
+        fmt::format("{}:{}", file, line),
+        "has a character of Unicode's private plane 16, which Headroom does not read in TOML: leave it out");
   }
   const std::string raised = raised_text(plain);
   try {
