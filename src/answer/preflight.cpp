@@ -18,19 +18,12 @@ namespace {
 
 constexpr std::size_t most_changes = 3;
 
-// What the file says of a field, or null.
-const LaunchSetting* setting_of(const LaunchedRun& run, std::string_view field) {
-  const auto found = std::find_if(run.strategy.begin(), run.strategy.end(),
-                                  [&](const LaunchSetting& it) { return it.field == field; });
-  return found == run.strategy.end() ? nullptr : &*found;
-}
-
 PreflightFinding finding(const PreflightQuestion& question, Problem problem, std::string source) {
   PreflightFinding result{.problem = std::move(problem),
                           .written = {},
                           .at = {.file = question.file},
                           .source = std::move(source)};
-  if (const LaunchSetting* const setting = setting_of(question.run, result.problem.where)) {
+  if (const LaunchSetting* const setting = find_setting(question.run, result.problem.where)) {
     result.written = setting->written;
     result.at = setting->at;
   }
@@ -40,7 +33,7 @@ PreflightFinding finding(const PreflightQuestion& question, Problem problem, std
 // Whether the request has what the file says of a field, or its default.
 bool is_as_read(const PreflightQuestion& question, std::string_view field) {
   const StrategyField& known = *find_field(field);
-  const LaunchSetting* const setting = setting_of(question.run, field);
+  const LaunchSetting* const setting = find_setting(question.run, field);
   const std::string read =
       setting != nullptr ? setting->value : value_of(known, Strategy(), question.request.workload);
   return value_of(known, question.request.strategy, question.request.workload) == read;

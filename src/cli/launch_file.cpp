@@ -72,10 +72,8 @@ std::vector<Problem> with_variables_joined(const std::vector<Problem>& problems)
 }
 
 std::string value_in(const LaunchedRun& run, std::string_view field) {
-  for (const LaunchSetting& setting : run.strategy) {
-    if (setting.field == field) return setting.value;
-  }
-  return {};
+  const LaunchSetting* const setting = find_setting(run, field);
+  return setting == nullptr ? std::string() : setting->value;
 }
 
 // GPUs in a node of the system that the flags or the file name.

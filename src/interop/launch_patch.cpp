@@ -156,9 +156,8 @@ class Patcher {
 
  private:
   const LaunchSetting* setting_of(std::string_view field) const {
-    const auto found = std::find_if(run_.strategy.begin(), run_.strategy.end(),
-                                    [&](const LaunchSetting& it) { return it.field == field; });
-    return found == run_.strategy.end() || !is_in_file(*found) ? nullptr : &*found;
+    const LaunchSetting* const found = find_setting(run_, field);
+    return found == nullptr || !is_in_file(*found) ? nullptr : found;
   }
 
   bool is_in_file(const LaunchSetting& setting) const {

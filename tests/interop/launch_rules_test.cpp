@@ -1,16 +1,13 @@
 // Rules of frameworks that a launch file breaks, each refused by the framework's own; and files that keep them.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include "headroom/core/error.hpp"
 #include "headroom/interop/launched_run.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/readers.hpp"
+#include "interop/launched_values.hpp"
 
 namespace headroom::tests::launch_rules {
 namespace {
@@ -40,43 +37,11 @@ std::string problem_of(const std::string& text, const std::string& file = "run.y
   return "";
 }
 
-std::string value_in(const LaunchedRun& run, std::string_view field) {
-  for (const auto* const list : {&run.strategy, &run.stack}) {
-    for (const LaunchSetting& setting : *list) {
-      if (setting.field == field) return setting.value;
-    }
-  }
-  return "";
-}
-
-bool says(const LaunchedRun& run, std::string_view part) {
-  return std::any_of(run.remarks.begin(), run.remarks.end(),
-                     [&](const LaunchRemark& remark) { return remark.text.find(part) != std::string::npos; });
-}
-
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   REQUIRE(at != std::string::npos);
   return text.replace(at, from.size(), to);
 }
-
-// A folder of files that goes away with the test.
-class Files {
- public:
-  Files() : folder_(std::filesystem::temp_directory_path() / ("launch_rules." + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-  ~Files() { std::filesystem::remove_all(folder_); }
-  std::string with(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
-  }
-
- private:
-  std::filesystem::path folder_;
-};
 
 const char* const titan = R"([model]
 name = "llama3"
@@ -134,7 +99,7 @@ TEST_CASE("launch rules: what DeepSpeed refuses") {
   const std::string config =
       R"({"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 16, "train_batch_size": 64,
           "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}, "tensor_parallel": {"autotp_size": 2}})";
-  const Files files;
+  const LaunchFolder files;
   const std::string program = "torchrun --nproc-per-node 8 train.py --model gpt2 --deepspeed_config ds.json";
   const auto started = [&](const std::string& json) {
     files.with("ds.json", json);
@@ -162,7 +127,7 @@ TEST_CASE("launch rules: what DeepSpeed refuses") {
 }
 
 TEST_CASE("launch rules: what the Trainer refuses of its arguments and of DeepSpeed's file") {
-  const Files files;
+  const LaunchFolder files;
   const std::string run =
       "model_name_or_path: gpt2\ndeepspeed: ds.json\nper_device_train_batch_size: 2\nbf16: true\n"
       "gradient_accumulation_steps: 8\nmax_length: 1024\noutput_dir: out\n";

@@ -8,19 +8,13 @@
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/readers.hpp"
 #include "interop/launch_in/tree.hpp"
+#include "interop/launched_values.hpp"
 
 namespace headroom::tests {
 namespace {
 
 LaunchedRun tree_run_of(const std::string& text, const std::string& file = "run.yaml") {
   return read_tree_file(text, file, {});
-}
-
-std::string value_in(const LaunchedRun& run, std::string_view field) {
-  for (const LaunchSetting& setting : run.strategy) {
-    if (setting.field == field) return setting.value;
-  }
-  return "";
 }
 
 std::int64_t line_in(const LaunchedRun& run, std::string_view field) {

@@ -1,31 +1,14 @@
 // What the words around a program say: launchers' options, variables, configurations and their overrides.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include "headroom/interop/launched_run.hpp"
 #include "interop/launch_in/readers.hpp"
+#include "interop/launched_values.hpp"
 
 namespace headroom::tests::launch_words {
 namespace {
-
-std::string value_in(const LaunchedRun& run, std::string_view field) {
-  for (const auto* const list : {&run.strategy, &run.stack}) {
-    for (const LaunchSetting& setting : *list) {
-      if (setting.field == field) return setting.value;
-    }
-  }
-  return "";
-}
-
-bool says(const LaunchedRun& run, std::string_view part) {
-  return std::any_of(run.remarks.begin(), run.remarks.end(),
-                     [&](const LaunchRemark& remark) { return remark.text.find(part) != std::string::npos; });
-}
 
 constexpr const char* trainer_words =
     " train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --max_length 1024";
@@ -33,28 +16,6 @@ constexpr const char* trainer_words =
 LaunchedRun started(const std::string& before, const std::string& after = "") {
   return read_launch_script(before + trainer_words + after, "run.sh", {});
 }
-
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("headroom_launch_words." + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_ / "recipes");
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  std::string with(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return (path_ / name).string();
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace
 
@@ -124,7 +85,7 @@ TEST_CASE("launch words: swift's own names") {
 }
 
 TEST_CASE("launch words: a configuration is where the script says, and words override it") {
-  const Folder folder;
+  const LaunchFolder folder;
   const std::string recipe =
       "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 2\nmax_length: 2048\n";
   folder.with("recipes/sft.yaml", recipe);

@@ -107,6 +107,9 @@ bool is_launched_run(const std::string& source);
 // Reads a launch file. Throws InputError with every problem of the file, each at its line.
 LaunchedRun read_launched_run(const std::string& source, const LaunchOptions& options = {});
 
+// Returns what the file says of a strategy's field, or null.
+const LaunchSetting* find_setting(const LaunchedRun& run, std::string_view field);
+
 // Sets the GPUs of a run that takes whole nodes (`nodes`): as many replicas as these nodes hold and as share the
 // global batch, at least one. Remarks on what is assumed.
 void take_whole_nodes(LaunchedRun& run, std::int64_t devices_per_node);

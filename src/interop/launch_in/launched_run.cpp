@@ -17,14 +17,13 @@
 namespace headroom {
 namespace {
 
+constexpr std::int64_t most_of_size = 1 << 20;  // products of three are still counts
+
 std::int64_t size_in(const LaunchedRun& run, std::string_view field) {
-  constexpr std::int64_t most = 1 << 20;  // products of three are still counts
-  for (const LaunchSetting& setting : run.strategy) {
-    std::int64_t count = 1;
-    if (setting.field == field && read_count(setting.value, count).empty())
-      return std::clamp<std::int64_t>(count, 1, most);
-  }
-  return 1;
+  std::int64_t count = 1;
+  const LaunchSetting* const setting = find_setting(run, field);
+  const bool is_count = setting != nullptr && read_count(setting->value, count).empty();
+  return is_count ? std::clamp<std::int64_t>(count, 1, most_of_size) : 1;
 }
 
 std::string counted(std::int64_t count, std::string_view what) {
@@ -82,18 +81,23 @@ LaunchedRun read_launched_run(const std::string& source, const LaunchOptions& op
   return read_launch_script(text, source, options);
 }
 
+const LaunchSetting* find_setting(const LaunchedRun& run, std::string_view field) {
+  const auto found = std::find_if(run.strategy.begin(), run.strategy.end(),
+                                  [&](const LaunchSetting& it) { return it.field == field; });
+  return found == run.strategy.end() ? nullptr : &*found;
+}
+
 void take_whole_nodes(LaunchedRun& run, std::int64_t devices_per_node) {
-  constexpr std::int64_t most = 1 << 20;
-  const std::int64_t nodes = std::clamp<std::int64_t>(run.nodes.value_or(1), 1, most);
-  const std::int64_t each = std::clamp<std::int64_t>(devices_per_node, 1, most);
+  const std::int64_t nodes = std::clamp<std::int64_t>(run.nodes.value_or(1), 1, most_of_size);
+  const std::int64_t each = std::clamp<std::int64_t>(devices_per_node, 1, most_of_size);
   const std::int64_t replica =
       size_in(run, "tensor_parallel") * size_in(run, "pipeline_parallel") * size_in(run, "context_parallel");
   std::int64_t ranks = std::max<std::int64_t>(nodes * each / replica, 1);
-  const bool has_batch = std::any_of(run.strategy.begin(), run.strategy.end(),
-                                     [](const LaunchSetting& it) { return it.field == "global_batch"; });
   const std::int64_t sequences = size_in(run, "global_batch") / size_in(run, "micro_batch");
-  if (has_batch && sequences > 0) ranks = std::min(ranks, sequences);
-  while (has_batch && sequences > 0 && sequences % ranks != 0) --ranks;
+  if (find_setting(run, "global_batch") != nullptr && sequences > 0) {
+    ranks = std::min(ranks, sequences);
+    while (sequences % ranks != 0) --ranks;
+  }
   run.devices = ranks * replica;
   const std::string taken = *run.devices == nodes * each
                                 ? counted(nodes, "node") + " of " + counted(each, "GPU")
