@@ -94,15 +94,22 @@ std::vector<Alternative> legal_neighbours(const Request& request, std::int64_t d
     neighbour.strategy = strategy;
     const Evaluation evaluation = settled(evaluate(neighbour));
     if (account(evaluation).verdict == Verdict::does_not_fit) continue;
-    Edits edits;
-    for (const StrategyField& field : strategy_fields) {
-      const std::string value = value_of(field, strategy, request.workload);
-      if (value != value_of(field, request.strategy, request.workload))
-        edits.push_back({std::string(field.name), value});
-    }
+    Edits edits = edits_of(strategy, request.strategy);
+    std::erase_if(edits, [&](const Edit& edit) {
+      return edit.value == value_of(*find_field(edit.field), request.strategy, request.workload);
+    });
     alternatives.push_back({.changes = {std::move(edits)}, .plan = account(evaluation)});
   }
   return alternatives;
+}
+
+// That the stack's launcher has no flag for a value is no warning here: the file says it in its own words.
+void leave_out_flags(Evaluation& evaluation) {
+  const auto from = [](Plan& plan) {
+    std::erase_if(plan.warnings, [](const Warning& warning) { return warning.code == no_launcher_flag; });
+  };
+  if (auto* const plan = std::get_if<Plan>(&evaluation)) from(*plan);
+  if (auto* const infeasible = std::get_if<Infeasible>(&evaluation)) from(infeasible->attempt);
 }
 
 // Where a file states accumulation, the flags of a change must keep the global batch that it was evaluated with.
@@ -160,6 +167,7 @@ PreflightReply answer(const PreflightQuestion& question) {
   const bool legal = broken.empty();
   if (legal) {
     reply.estimate = answer(EstimateQuestion{.request = request, .training = question.training});
+    leave_out_flags(reply.estimate->evaluation);
     reply.changes = std::exchange(reply.estimate->alternatives, {});
     if (!divides) reply.estimated_devices = devices(request.strategy);
   }

@@ -139,6 +139,7 @@ void add_check(Command program, ExitCode& exit_code) {
                  "Override a field of the model: vocabulary=128256");
   command.option("--devices", flags->launch.devices, "N",
                  "Number of GPUs of the job (default: as the file says)");
+  add_batch_flags(command, flags->launch);
   add_system_flags(command, flags->system);
   add_capacity_flags(command, flags->capacity);
   command.option(

@@ -32,16 +32,19 @@ const char* title_of(FieldGroup group) {
   return "Memory and precision";
 }
 
+void add_field(Command command, RequestFlags& flags, std::size_t i) {
+  const StrategyField& field = strategy_fields[i];
+  const std::string names = flag_names(field);
+  const std::string help(field.help);
+  Option option = field.value.empty()
+                      ? command.flag(names, flags.fields[i].on, help)
+                      : command.option(names, flags.fields[i].text, std::string(field.value), help);
+  option.group(title_of(field.group));
+}
+
 void add_fields(Command command, RequestFlags& flags, FieldGroup group) {
   for (std::size_t i = 0; i < strategy_fields.size(); ++i) {
-    const StrategyField& field = strategy_fields[i];
-    if (field.group != group) continue;
-    const std::string names = flag_names(field);
-    const std::string help(field.help);
-    Option option = field.value.empty()
-                        ? command.flag(names, flags.fields[i].on, help)
-                        : command.option(names, flags.fields[i].text, std::string(field.value), help);
-    option.group(title_of(group));
+    if (strategy_fields[i].group == group) add_field(command, flags, i);
   }
 }
 
@@ -197,6 +200,11 @@ void add_model_flags(Command command, RequestFlags& flags) {
       .option("--detail", flags.detail, "DETAIL",
               "paper (default) or exact: also count the small buffers that the paper leaves out")
       .group(title);
+}
+
+void add_batch_flags(Command command, RequestFlags& flags) {
+  for (const std::string_view field : {"sequence", "micro_batch", "global_batch"})
+    add_field(command, flags, index_of(field));
 }
 
 void add_saved_flags(Command command, RequestFlags& flags) { add_fields(command, flags, FieldGroup::saved); }

@@ -42,13 +42,13 @@ struct RequestFlags {
 };
 
 void add_request_flags(Command command, RequestFlags& flags);
-// The parts of them that a search leaves as they are: the model; all but recomputation, where that is searched; and
-// what else is saved.
-// Those of a launch file in place of the model.
-void add_launch_flags(Command command, RequestFlags& flags);
+// Parts of them: the model and its batch; all but recomputation, which a search chooses; what else is saved.
 void add_model_flags(Command command, RequestFlags& flags);
 void add_layout_flags(Command command, RequestFlags& flags);
 void add_saved_flags(Command command, RequestFlags& flags);
+// Those of a launch file: which of its runs, and what it may leave open, its sequence length and batch.
+void add_launch_flags(Command command, RequestFlags& flags);
+void add_batch_flags(Command command, RequestFlags& flags);
 
 // The flags whose sizes make a replica.
 std::string sizes_of_replica(const Strategy& strategy);

@@ -17,6 +17,8 @@
 namespace headroom {
 namespace {
 
+constexpr std::string_view no_names = "''";  // an empty list, as a shell takes it
+
 std::string dashed(std::string_view name) {
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', '-');
@@ -263,7 +265,7 @@ std::string flags_of(const Edits& edits, FlagNames names) {
     if (!flags.empty()) flags += ' ';
     flags += by_letter ? short_flag_of(*field) : flag_of(field->name);
     if (!field->value.empty()) {
-      flags += ' ' + value;
+      flags.append(" ").append(value.empty() ? no_names : value);
     } else if (value == "no") {
       flags += "=no";
     }
@@ -276,7 +278,7 @@ std::optional<Edits> edits_of_flags(std::string_view flags) {
   const StrategyField* awaits_value = nullptr;
   for (std::string_view part : parts_of(flags, ' ')) {
     if (awaits_value != nullptr) {
-      edits.push_back({std::string(awaits_value->name), std::string(part)});
+      edits.push_back({std::string(awaits_value->name), part == no_names ? "" : std::string(part)});
       awaits_value = nullptr;
       continue;
     }

@@ -119,8 +119,7 @@ std::string annotation(std::string_view level, const FilePlace& at, std::string_
   return fmt::format("::{} file={}{}::{}\n", level, escaped(at.file, true), line, escaped(message, false));
 }
 
-// A verdict is short: warnings about the rates of the time are counted, the others told. That the stack's launcher has no
-// flag for a value is not: the file has its own words for it.
+// A verdict is short: warnings about the rates of the time are counted, the others told.
 std::string warnings_text(const Plan& plan, const Style& style) {
   std::string text;
   std::size_t of_rates = 0;
@@ -128,7 +127,7 @@ std::string warnings_text(const Plan& plan, const Style& style) {
     const auto has = [&](std::string_view word) { return warning.code.find(word) != std::string::npos; };
     if (has("assumed") || has("extrapolated") || has("transferred")) {
       ++of_rates;
-    } else if (warning.code != no_launcher_flag) {
+    } else {
       text += in_lines(fmt::format("warning [{}]: {}", warning.code, warning.text), style.columns, 2) + "\n";
     }
   }

@@ -29,6 +29,10 @@ std::vector<std::string> nanotron_lacks(const Request& request) {
   lack(strategy.pipeline_parallel > 1 && strategy.schedule != ScheduleKind::one_forward_one_backward &&
            strategy.schedule != ScheduleKind::gpipe,
        "--schedule: nanotron runs 1F1B and AFAB only");
+  // [nanotron 2411b02, parallel/pipeline_parallel/engine.py:252]
+  lack(strategy.schedule == ScheduleKind::one_forward_one_backward &&
+           microbatches(strategy, request.workload) < strategy.pipeline_parallel - 1,
+       "--global-batch: nanotron's 1F1B needs a microbatch for each stage but one");
   lack(strategy.recompute.policy != RecomputePolicy::none &&
            (strategy.recompute.policy != RecomputePolicy::full || strategy.recompute.layers > 0),
        "--recompute: nanotron recomputes all layers or none");
