@@ -124,4 +124,16 @@ TEST_CASE("launched files: DeepSpeed's batch is the Trainer's where a Trainer re
   }));
 }
 
+TEST_CASE("launch: plain rotary positions of latent attention take YaRN's fused kernel") {
+  Request request = request_of("deepseek-v2-lite", "megatron-core-2025", {});
+  const std::string script = file_in(launch_of(request, LaunchTarget::megatron), "launch.sh");
+  CHECK(script.find("--rope-type yarn") != std::string::npos);
+  CHECK(script.find("--rotary-scaling-factor 1.0") != std::string::npos);
+  CHECK(script.find("--no-rope-fusion") == std::string::npos);
+  request.software.rotary_kernel = RotaryKernel::rotate_chunks;
+  const std::string unfused = file_in(launch_of(request, LaunchTarget::megatron), "launch.sh");
+  CHECK(unfused.find("--rope-type rope") != std::string::npos);
+  CHECK(unfused.find("--no-rope-fusion") != std::string::npos);
+}
+
 }  // namespace headroom::tests::launched_files

@@ -126,6 +126,8 @@ const std::vector<Broken>& broken_scripts() {
       {"training/argument_utils.py:321", dense, "", "--squared-relu"},
       {"training/arguments.py:1974", dense, "",
        "--multi-latent-attention --disable-bias-linear --moe-flex-dispatcher-backend deepep"},
+      {"core/transformer/transformer_config.py:3345", dense, "--group-query-attention",
+       "--multi-latent-attention --disable-bias-linear --rope-type rope --cuda-graph-modules attn"},
       {"training/arguments.py:883", dense, "--position-embedding-type", "--mtp-num-layers 1"},
       {"training/arguments.py:1196", dense, "", "--fp16"},
       {"training/arguments.py:1373", dense, "", "--fp16-lm-cross-entropy"},

@@ -304,6 +304,7 @@ TEST_CASE("launch flags: what Megatron-Core's own checks refuse is not written")
   Software software = read_software("megatron-core-2025");
   software.overlap_tensor_parallel = TensorOverlap::full;
   strategy.optimizer.exp_avg = MomentDtype::bf16;
+  strategy.optimizer.main_params = MainParams::remainder;
   const Transformer model = read_model("llama-3-8b");
   const auto launch = [&] {
     return *launch_flags(model, strategy, {.global_batch = 64, .sequence = 8192}, software);

@@ -123,6 +123,13 @@ constexpr auto megatron_rows = std::to_array<MegatronCheck>({
     {"squared_relu quick_geglu", "sequence",
      [](const Checked& it) { return (it.on("squared_relu") || it.on("quick_geglu")) && it.on("swiglu"); },
      "is not available with --swiglu", "training/argument_utils.py:321"},
+    {"rope_type", "sequence",
+     [](const Checked& it) {
+       return it.on("multi_latent_attention") && it.text("position_embedding_type") == "rope" &&
+              it.text("rope_type") == "rope" && it.off("no_rope_fusion");
+     },
+     "needs --no-rope-fusion: fused rotary positions of MLA are YaRN's",
+     "core/transformer/transformer_config.py:3345", 13},
     {"multi_latent_attention", "sequence",
      [](const Checked& it) { return it.on("multi_latent_attention") && it.on("group_query_attention"); },
      "is not available with --group-query-attention", "training/arguments.py:1974", 16},

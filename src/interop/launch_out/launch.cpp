@@ -69,7 +69,10 @@ void add_other_kernels(const Software& software, Launch& launch) {
        {"norm_backward", "norm_kernel", "activation_kernel", "clamp_kernel", "expert_bias_kernel",
         "rotary_kernel", "scaled_rotary_kernel", "kv_sharing", "cross_entropy", "compiles_loss",
         "embedding_parallel", "loss_parallel", "gradient_reduction"}) {
-    if (own.value(field, nlohmann::ordered_json()) != priced.value(field, nlohmann::ordered_json()))
+    // --no-rope-fusion says it.
+    const bool said = field == "rotary_kernel" &&
+                      (launch.target == LaunchTarget::megatron || launch.target == LaunchTarget::bridge);
+    if (!said && own.value(field, nlohmann::ordered_json()) != priced.value(field, nlohmann::ordered_json()))
       changed.push_back(field);
   }
   if (!changed.empty())

@@ -99,9 +99,11 @@ class MegatronModel {
       add("qk_head_dim", latent->nope_head_size);
       add("qk_pos_emb_head_dim", latent->rope_head_size);
       add("v_head_dim", latent->value_head_size);
-      // Fused rotary positions of latent attention are YaRN's [transformer_config.py:3345].
-      add("rope_type", layer.scaled_rotary ? "yarn" : "rope");
-      if (!layer.scaled_rotary) either("no_rope_fusion", "apply_rope_fusion", "false");
+      // Fused rotary positions of latent attention are YaRN's, which are plain ones where the factor is 1
+      // [transformer_config.py:3345, yarn_rotary_pos_embedding.py].
+      const bool fused = request_.software.rotary_kernel == RotaryKernel::fused;
+      add("rope_type", fused || layer.scaled_rotary ? "yarn" : "rope");
+      if (fused && !layer.scaled_rotary) add("rotary_scaling_factor", "1.0");
     }
     if (layer.qk_norm == QkNorm::per_head || (layer.latent_attention && layer.qk_norm == QkNorm::none))
       on("qk_layernorm");
@@ -176,6 +178,9 @@ class MegatronModel {
       case Positions::none: add("position_embedding_type", "none"); break;
       case Positions::alibi: lack("ALiBi: Megatron-Core has no such positions"); break;
     }
+    if (layer.positions == Positions::rotary &&
+        request_.software.rotary_kernel == RotaryKernel::rotate_chunks)
+      either("no_rope_fusion", "apply_rope_fusion", "false");
     // At least the sequence [training/arguments.py:1354].
     if (!words_.bridge())
       add("max_position_embeddings", std::max(request_.workload.sequence, model_.max_positions));

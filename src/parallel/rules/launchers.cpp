@@ -226,6 +226,20 @@ constexpr std::array state_rows{
          "adam",
          "Megatron-LM, core/optimizer/optimizer_config.py:434",
          [](const RuleCase& it) { return shown(it.strategy.optimizer.kind); }},
+    // Its optimizer of moments of 16 bits drops the high bits, which the weights hold; what the host steps
+    // and FP8 weights keep them.
+    Rule{"main_params_dtype",
+         [](const RuleCase& it) {
+           const Strategy& strategy = it.strategy;
+           return is_fork(it) || strategy.optimizer.main_params != MainParams::fp32 ||
+                  keeps_fp32(strategy.optimizer) || has_int8(strategy.optimizer) ||
+                  strategy.offload.optimizer.value > 0 || strategy.fp8_param_gather;
+         },
+         "`main_params_dtype` fp32 with moments of fewer bits: --use-precision-aware-optimizer keeps the low "
+         "16 "
+         "bits, `main_params_dtype` remainder",
+         "Megatron-LM, core/optimizer/optimizer_config.py, store_param_remainders", nullptr,
+         [](Strategy& strategy) { strategy.optimizer.main_params = MainParams::remainder; }},
     Rule{"gradient_dtype", [](const RuleCase& it) { return it.strategy.gradient_dtype != Dtype::fp16; },
          "`gradient_dtype` fp16: Megatron-Core sums BF16 gradients in fp32 or bf16",
          "Megatron-LM, training/arguments.py:1210", nullptr,
