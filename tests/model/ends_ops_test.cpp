@@ -40,6 +40,20 @@ TEST_CASE(
   static_assert(loss_bytes(CrossEntropy::plain_half, Detail::exact) == 2 * s * b * v + 2);
 }
 
+TEST_CASE("head: the backward pass of DTensor's loss holds one more tensor of logits") {
+  using namespace symbols;
+  constexpr Architecture plain{.kernels = {.cross_entropy = CrossEntropy::plain}};
+  const auto temporaries = [&](bool distributed) {
+    const OpTable head = head_ops(plain, {.distributed = distributed});
+    const Op& loss = head.ops()[head.ops().size() - 1];
+    Expr sum;
+    for (const ValueId value : loss.temporaries) sum += 4 * head[value].elements;
+    return sum;
+  };
+  CHECK(temporaries(false) == 4 * s * b * v);
+  CHECK(temporaries(true) == 8 * s * b * v);
+}
+
 TEST_CASE("ends: where tensor-parallel ranks divide less of the vocabulary, they hold more of it") {
   using namespace symbols;
   constexpr Sharding tensor{.tensor = true};

@@ -54,6 +54,17 @@ TEST_CASE("vocabulary: KempnerForge's ranks have all of the embedding and of the
   CHECK(head.forward.memory_bound > in_parts.forward.memory_bound);
 }
 
+TEST_CASE("vocabulary: PyTorch's loss over parts is DTensor's, Megatron's is its own") {
+  const Transformer model = read_model("llama-3-8b");
+  const auto distributed = [&](const char* stack, std::int64_t t) {
+    return vocabulary_parallel(model, {.tensor_parallel = t}, read_software(stack)).distributed;
+  };
+  CHECK(distributed("torchtitan-2025", 2));
+  CHECK_FALSE(distributed("torchtitan-2025", 1));
+  CHECK_FALSE(distributed("megatron-core-2025", 2));
+  CHECK_FALSE(distributed("kempnerforge-2026", 2));
+}
+
 TEST_CASE("vocabulary: an output layer on every rank takes its whole products, and nothing is sent for it") {
   Request request = in_four(repeats);
   request.strategy.sequence_parallel = false;

@@ -206,6 +206,12 @@ constexpr OpTable head_ops(const Architecture& architecture, const VocabularyPar
                 "the mean divides by it");
       loss.input_gradient = precision;
       loss.temporaries = {table.value(spread)};
+      // The sum of the spread gradient and the softmax, which is scaled into another [PyTorch,
+      // distributed/tensor/parallel/loss.py, _nll_loss_and_log_softmax_backward].
+      if (vocabulary.distributed) {
+        loss.temporaries = {table.value(spread),
+                            table.value({"sum with the softmax", s * b * v, precision, placed})};
+      }
       break;
     case CrossEntropy::log_softmax_gather:
       head.keep(loss, {"log-softmax", s * b * v, kernels.logits, placed}, why::input_gradient);
@@ -241,6 +247,17 @@ constexpr OpTable head_ops(const Architecture& architecture, const VocabularyPar
   if (held && cross_entropy != CrossEntropy::compiled)
     loss.saves.push_back({logits, "the training loop refers to them"});
   loss.traffic = {cross_entropy_traffic(cross_entropy, placed)};
+  if (vocabulary.distributed && cross_entropy == CrossEntropy::plain) {
+    constexpr std::int64_t half = size_of(Dtype::half);
+    constexpr std::int64_t fp32 = size_of(Dtype::fp32);
+    Traffic& traffic = loss.traffic[0];
+    // to fp32, maximum, subtract, exponential, sum, subtract
+    traffic.forward = half + fp32 + fp32 + 3 * (fp32 + fp32) + fp32;
+    // zeros; exponential, added to them, scaled; to half
+    traffic.backward = fp32 + (fp32 + fp32) + 3 * fp32 + (fp32 + fp32) + fp32 + half;
+    traffic.forward_kernels = 6;
+    traffic.backward_kernels = 6;
+  }
   table.op(loss);
   return table;
 }

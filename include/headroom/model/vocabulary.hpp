@@ -25,6 +25,7 @@ enum class LossParallel : std::uint8_t { vocabulary, gathered, none };
 struct VocabularyParallel {
   EmbeddingParallel embedding = EmbeddingParallel::vocabulary;
   LossParallel loss = LossParallel::vocabulary;
+  bool distributed = false;  // the plain loss over parts of several ranks is DTensor's
   friend auto operator<=>(const VocabularyParallel&, const VocabularyParallel&) = default;
 };
 

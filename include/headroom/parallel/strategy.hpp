@@ -198,7 +198,11 @@ Bindings bindings_of(const KindSizes& sizes, Bindings of_model);
 inline VocabularyParallel vocabulary_parallel(const Transformer& model, const Strategy& strategy,
                                               const Software& software) {
   if (strategy.tensor_parallel == 1) return {};
-  return model.architecture.tied_embeddings ? of_tied(software.vocabulary) : software.vocabulary;
+  VocabularyParallel vocabulary =
+      model.architecture.tied_embeddings ? of_tied(software.vocabulary) : software.vocabulary;
+  vocabulary.distributed =
+      vocabulary.loss == LossParallel::vocabulary && software.cross_entropy == CrossEntropy::plain;
+  return vocabulary;
 }
 
 // Returns whether routing pads the tokens of FP8 or FP4 experts, so that no copy has to.
