@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <thread>
 
 #include <fmt/format.h>
@@ -141,6 +142,13 @@ void start_by(LaunchTarget target, PlanQuestion& question) {
     space.layouts = Layouts::even;
     if (space.overlap_expert_all_to_all.empty()) space.overlap_expert_all_to_all = {false};
   }
+}
+
+// Makes a value on the heap, in place: the search has little stack above it.
+template <class Make>
+auto on_heap(const Make& make) {
+  using Value = decltype(make());
+  return std::unique_ptr<Value>(new Value(make()));
 }
 
 // Answers an inverse question on its way. Throws InputError with all problems.
@@ -312,23 +320,24 @@ ExitCode plan(const Command& command, PlanFlags& flags) {
   };
   options.bounds = limit || progress->shows();
   if (progress->shows()) options.progress = [&](const SearchProgress& search) { progress->update(search); };
-  Asked asked = read_asked(flags, style, std::move(problems), options.watch);
+  const auto asked = on_heap([&] { return read_asked(flags, style, std::move(problems), options.watch); });
 
   times.search = Clock::now();
   tell(options.watch, "searching");
-  SearchResult result = search(asked.task, options);
+  SearchResult result = search(asked->task, options);
   if (shard) {
     progress.reset();
     return write_part(command, flags, *shard, result);
   }
-  PlanReply reply =
-      reply_to(asked.question, std::move(asked.task), std::move(result), asked.question.why, options);
-  add_taken_graphs(asked, reply);
-  if (const std::optional<Stop> stop = stopping->end()) asked.words.stop = *stop;
+  const auto reply = on_heap([&] {
+    return reply_to(asked->question, std::move(asked->task), std::move(result), asked->question.why, options);
+  });
+  add_taken_graphs(*asked, *reply);
+  if (const std::optional<Stop> stop = stopping->end()) asked->words.stop = *stop;
   progress.reset();
-  if (flags.timing) asked.words.timing = timing_of(times, reply, asked.words, style);
-  const ExitCode code = print(reply, asked.words, flags, flags.output);
-  if (flags.own) tell_own({*flags.own, flags.system}, reply);
+  if (flags.timing) asked->words.timing = timing_of(times, *reply, asked->words, style);
+  const ExitCode code = print(*reply, asked->words, flags, flags.output);
+  if (flags.own) tell_own({*flags.own, flags.system}, *reply);
   return code;
 }
 
