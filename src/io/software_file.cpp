@@ -28,6 +28,11 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.optional("expandable_segments", memory.expandable_segments);
   fields.optional("logs_reserved", memory.logs_reserved);
   fields.optional("workspaces", memory.workspaces);
+  fields.optional("expert_workspaces", memory.expert_workspaces);
+  fields.optional("flat_gradients", memory.flat_gradients);
+  fields.optional("keeps_half_gradients", memory.keeps_half_gradients);
+  fields.optional("keeps_outputs", memory.keeps_outputs);
+  fields.optional("cuda_context", memory.cuda_context);
   fields.required("source", memory.source);
 };
 
@@ -100,6 +105,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional("gradient_dtype", software.gradient_dtype, OneOf{dtypes_that<is_floating>});
   fields.required_object("product_rate", software.product_rate, sourced_choice_fields);
   fields.object("expert_products", software.expert_products, sourced_choice_fields);
+  fields.object("expert_weighting", software.expert_weighting, sourced_choice_fields);
   fields.object("memory", software.memory, memory_fields);
   fields.object("sharding", software.sharding, sharding_fields);
   fields.optional_names("axes", software.axes);

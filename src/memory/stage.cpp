@@ -76,6 +76,11 @@ Bytes kept(const StageActivations& stage) {
   return layers_kept(stage) + stage.embedding + stage.head + stage.output;
 }
 
+Expr output_of_stage(const ModelLayers& layers, const Sharding& sharding) {
+  using namespace symbols;
+  return of_own_tokens(s * b * h * size_of(layers.boundary), sharding) * share(Placement::boundary, sharding);
+}
+
 ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sharding& sharding,
                                             const Strategy& strategy, Detail detail) {
   ModelActivationExprs parts;
@@ -93,11 +98,7 @@ ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sha
                            .kept = recomputed.kept,
                            .recomputed = recomputed.recomputed});
   }
-  if (strategy.keep_pipeline_outputs) {
-    using namespace symbols;
-    const Monomial boundary = of_own_tokens(s * b * h * size_of(layers.boundary), sharding);
-    parts.output = boundary * share(Placement::boundary, sharding);
-  }
+  if (strategy.keep_pipeline_outputs) parts.output = output_of_stage(layers, sharding);
   return parts;
 }
 

@@ -256,6 +256,12 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     if (copies_gradients(strategy, software, of))
       state.gradients += Bytes(total(of_class(stepped, of)) * gradient);
   }
+  const StackMemory& memory = software.memory;
+  if (memory.keeps_half_gradients && gradient > real(size_of(Dtype::half)) && !weight_copies)
+    state.gradients += Bytes(total(stepped) * real(size_of(Dtype::half)));
+  // The flat buffer of gradients is where they are stepped [DeepSpeed, runtime/zero/stage3.py, self.device].
+  if (memory.flat_gradients != FlatGradients::none && reduces_in_passes(strategy, workload, software))
+    state.gradients = (1 - strategy.offload.optimizer.value) * state.gradients;
   if (strategy.offload.parameters) {
     // The gradients that the host steps are counted with the optimizer state.
     state.on_host += state.weights;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "plan/gathered_units.hpp"
 
 namespace headroom {
@@ -58,7 +59,7 @@ class RankReplay {
         before = state(Progress{});
       }
       run_iteration();
-      if (iteration == 0) allocate_state(memory_.state.optimizer);
+      step_optimizer(iteration == 0);
     }
     return {.allocator = std::move(allocator_), .passes = passes_};
   }
@@ -183,9 +184,56 @@ class RankReplay {
     }
   }
 
+  // Returns the bytes of a rank's flat gradient in 16 bits, or zero if the stack makes none.
+  [[nodiscard]] Bytes flat_gradient() const {
+    const Request& request = of_.plan.request;
+    const StackMemory& stack = request.software.memory;
+    const Optimizer& optimizer = request.strategy.optimizer;
+    const bool sums_fp32 = stack.keeps_half_gradients && request.strategy.gradient_dtype == Dtype::fp32;
+    if (stack.flat_gradients == FlatGradients::none || !shards_optimizer(request.strategy) || sums_fp32)
+      return Bytes(0);
+    const double of_each = size_of(optimizer.main_params) + moments_size(optimizer);
+    if (of_each <= 0) return Bytes(0);
+    const double stepped = memory_.state.optimizer.count() / of_each;
+    constexpr double sub_group = 1e9;  // parameters [runtime/zero/config.py, sub_group_size]
+    const bool by_groups = shards_weights(request.strategy);
+    return Bytes(real(size_of(Dtype::half)) * (by_groups ? std::min(stepped, sub_group) : stepped));
+  }
+
+  [[nodiscard]] FlatGradients flat_gradients() const {
+    return of_.plan.request.software.memory.flat_gradients;
+  }
+
+  // The optimizer's step, which makes its state if it is the first.
+  void step_optimizer(bool first) {
+    const Bytes half = flat_gradient();
+    const bool makes_state = first && flat_gradients() != FlatGradients::from_start;
+    std::optional<Block> fp32;
+    if (half > Bytes(0)) {
+      const bool is_cast = of_.plan.request.strategy.gradient_dtype != Dtype::fp32;
+      const std::optional<Block> flat =
+          is_cast ? std::optional(allocator_.allocate(half, compute)) : std::nullopt;
+      fp32 = allocator_.allocate(2 * half, compute);
+      if (flat) allocator_.free(*flat);
+    }
+    if (makes_state) allocate_state(memory_.state.optimizer);
+    if (fp32) allocator_.free(*fp32);
+  }
+
+  // Allocates the state that a step on a gradient of zeros makes.
+  void allocate_first_state() {
+    if (memory_.state.optimizer <= Bytes(0)) return;
+    const Bytes half = flat_gradient();
+    std::optional<Block> zeros;
+    if (half > Bytes(0)) zeros = allocator_.allocate(2 * half, compute);
+    allocator_.allocate(memory_.state.optimizer, compute);
+    if (zeros) allocator_.free(*zeros);
+  }
+
   void allocate_resident() {
     if (all_parameters_ > 0) {
       allocate_state(memory_.state.weights);
+      if (flat_gradients() == FlatGradients::from_start) allocate_first_state();
       if (!of_.reduces) allocate_state(memory_.state.gradients);
     }
     for (const Bytes bytes : {memory_.workspaces, memory_.dummy_gradients, of_.units.buckets}) {

@@ -16,7 +16,10 @@ bool follows_order(const Plan& plan) {
   const Strategy& strategy = plan.request.strategy;
   const Recomputation& recompute = strategy.recompute;
   return !has_weight_passes(strategy.schedule) && !recompute.window && strategy.offload == Offload{} &&
-         !(shares_checkpoints(recompute) && recompute.layers != 1) && !strategy.keep_pipeline_outputs &&
+         !(shares_checkpoints(recompute) && recompute.layers != 1) &&
+         !(strategy.keep_pipeline_outputs &&
+           (strategy.schedule == ScheduleKind::dualpipe || strategy.overlap_expert_all_to_all ||
+            gathers_in_passes(strategy))) &&
          !(strategy.overlap_expert_all_to_all && gathers_in_passes(strategy));
 }
 

@@ -22,6 +22,9 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   layout_ = layout;
   devices_ = devices(layout);
   reserved_ = reserved(base_.system, base_.software, layout);
+  const StackMemory& stack = base_.software.memory;
+  workspaces_ = stack.workspaces.value_or(Bytes(0));
+  if (any_experts(base_.model)) workspaces_ += stack.expert_workspaces.value_or(Bytes(0));
   layers_.select(layout);
   shape_ = schedule_shape(layout, microbatches(layout, base_.workload));
   if (!same_stages) {
@@ -183,7 +186,7 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
     RankMemory memory{.state = model_state(base_.model, strategy, base_.workload, kind.parameters,
                                            weight_copies(), base_.software, kind.matrices),
                       .dummy_gradients = kind.dummy_gradients,
-                      .workspaces = base_.software.memory.workspaces.value_or(Bytes(0)),
+                      .workspaces = workspaces_,
                       .reserved = reserved_};
     if (strategy.recompute.window) {
       const Bytes available = (1 - base_.margin) * base_.system.memory - total(memory);
@@ -201,7 +204,7 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
 }
 
 Bytes Composer::kept_by_stack(const RankKind& kind) const {
-  return kind.dummy_gradients + base_.software.memory.workspaces.value_or(Bytes(0)) + reserved_;
+  return kind.dummy_gradients + workspaces_ + reserved_;
 }
 
 RankPeak Composer::limited_by_host(std::size_t rank, Bytes bytes, Bytes on_host) const {

@@ -71,6 +71,15 @@ void find_events(ReplayedRanks& ranks) {
       held.sum += count;
     }
   }
+  if (strategy.keep_pipeline_outputs) {
+    const Bytes output(output_of_stage(ranks.layers, sharding).evaluate(letters));
+    const PassEvents kept{.forward = {{.tensor = 0, .bytes = output}},
+                          .backward = {{.tensor = 0}},
+                          .weight_gradients = {},
+                          .tensors = 1};
+    ranks.events.emplace_back(block_events(kept), block_events(kept));
+    ranks.parameters.emplace_back();
+  }
   if (!has_units(strategy, request.workload, request.software)) return;
   const ModelParameterExprs of_model =
       model_parameter_exprs(ranks.layers, sharding, strategy.tensor_parallel);
@@ -123,6 +132,9 @@ std::vector<std::vector<StageMember>> members_of(const ReplayedRanks& ranks, std
       add({.kind = of.kind, .recomputed = of.recomputed}, of.count);
     });
     add_ends(KindPosition::last);
+    const bool sends = stage_of(ranks.shape, rank, chunk) + 1 < stages_of(ranks.shape);
+    const std::size_t kinds = ranks.layers.kinds.size();
+    if (sends && ranks.events.size() > kinds) add({.kind = kinds}, 1);
   }
   return chunks;
 }

@@ -50,8 +50,9 @@ struct ReplayedRanks {
   bool reduces = false;  // passes reduce gradients
   bool gathers = false;  // passes gather weights
   ModelUnits units;
-  std::vector<std::pair<BlockEvents, BlockEvents>> events;  // by kind: plain and recomputed
-  std::vector<KindParameters> parameters;                   // by kind
+  // By kind, and of the output that a stage keeps, if it does: plain and recomputed.
+  std::vector<std::pair<BlockEvents, BlockEvents>> events;
+  std::vector<KindParameters> parameters;
 
   [[nodiscard]] const BlockEvents& events_of(const StageMember& member) const {
     const auto& [plain, recomputed] = events[member.kind];

@@ -118,6 +118,26 @@ TEST_CASE("state: 18 bytes a parameter with fp32 gradients, 16 with half-precisi
         ModelState{2000_B, 2000_B, 12000_B});
 }
 
+TEST_CASE("state: 16-bit gradients that outlive their pass, and those that the host steps") {
+  const Strategy sharded{.data_parallel = 8, .data_sharding = DataSharding::zero2};
+  const auto gradients = [&](const Strategy& strategy, const StackMemory& memory) {
+    Software stack;
+    stack.memory = memory;
+    return model_state(gpt2(), strategy, Workload{}, 1000, 0, stack).gradients;
+  };
+  CHECK(gradients({}, {.keeps_half_gradients = true}) == 6000_B);
+  Strategy half;
+  half.gradient_dtype = Dtype::half;
+  CHECK(gradients(half, {.keeps_half_gradients = true}) == 2000_B);
+  Strategy offloaded = sharded;
+  offloaded.offload.optimizer.value = 1;
+  const Bytes on_gpu = gradients(offloaded, {});
+  CHECK(on_gpu > 0_B);
+  CHECK(gradients(offloaded, {.flat_gradients = FlatGradients::at_step}) == 0_B);
+  offloaded.offload.optimizer.value = 0.5;
+  CHECK(gradients(offloaded, {.flat_gradients = FlatGradients::at_step}) == 0.5 * on_gpu);
+}
+
 TEST_CASE("state: a distributed optimizer keeps a shard, rounded up to whole bytes") {
   const Strategy sharded{.data_parallel = 8, .data_sharding = DataSharding::zero1};
   CHECK(model_state(gpt2(), sharded, Workload{}, 1000) == ModelState{2000_B, 4000_B, 1500_B});

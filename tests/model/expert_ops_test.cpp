@@ -53,6 +53,22 @@ TEST_CASE("experts: what a rank saves does not depend on how many ranks share th
   static_assert(saved(with_shared, many) == saved(with_shared, unshared));
 }
 
+TEST_CASE("experts: outputs that are weighted are saved for it, in 16 bits or FP32") {
+  const auto more = [](ExpertWeighting weighting) {
+    Architecture weighted = sparse;
+    weighted.kernels.expert_weighting = weighting;
+    return saved(weighted, {}) - saved(sparse, {});
+  };
+  CHECK(more(ExpertWeighting::output) == 2 * q * I * s * b * h);
+  CHECK(more(ExpertWeighting::output_fp32) == 4 * q * I * s * b * h);
+  // Nothing is weighted after experts whose inputs were.
+  Architecture scaled = sparse;
+  scaled.experts->scale_inputs = true;
+  const Expr before = saved(scaled, {});
+  scaled.kernels.expert_weighting = ExpertWeighting::output_fp32;
+  CHECK(saved(scaled, {}) == before);
+}
+
 TEST_CASE("experts: a rank saves R (2h + 6g/z) bytes of the experts' work, R = z q T I/t") {
   static_assert(saved_by_experts(shared) == q * I * z / (c * t) * (2 * h + 6 * g / z));
 }

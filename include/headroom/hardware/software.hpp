@@ -50,6 +50,12 @@ enum class GradientReduction : std::uint8_t { reduce_scatter, all_reduce };
 // output layer is not of that library and makes its own.
 enum class DummyGradients : std::uint8_t { none, transient, kept_by_shape };
 
+// Whether the optimizer steps one flat copy of a rank's gradients, in FP32 [DeepSpeed,
+// runtime/zero/stage_1_and_2.py and stage3.py, step].
+// at_step: it makes the moments at the first step. from_start: it makes them before the first iteration, by a
+// step on a flat gradient of zeros [initialize_optimizer_states of 2022].
+enum class FlatGradients : std::uint8_t { none, at_step, from_start };
+
 // Memory in use at the peak, beside weights, gradients, optimizer state and saved activations. The defaults
 // count none of it, as in K22.
 struct StackMemory {
@@ -62,6 +68,13 @@ struct StackMemory {
   bool logs_reserved = false;
   // GEMM workspaces that PyTorch's allocator holds for the whole run.
   std::optional<Bytes> workspaces;
+  std::optional<Bytes>
+      expert_workspaces;  // likewise, of streams that multiply experts of a model that has them
+  FlatGradients flat_gradients = FlatGradients::none;
+  // 16-bit gradients stay beside their FP32 sums until the next backward pass.
+  bool keeps_half_gradients = false;
+  bool keeps_outputs = false;         // default of Strategy::keep_pipeline_outputs
+  std::optional<Bytes> cuda_context;  // in place of the system's
   std::string source = "None of it is counted, as in K22";
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
 };
@@ -278,6 +291,7 @@ struct Software {
   Dtype gradient_dtype = Dtype::fp32;
   Sourced<double> product_rate{1, Origin::exact,
                                "the libraries that the rates were fitted on"};  // factor on GEMM rates
+  std::optional<Sourced<ExpertWeighting>> expert_weighting;                     // absent: in the activation
   Sourced<ExpertProducts> expert_products{ExpertProducts::per_expert, Origin::assumed,
                                           "What stacks do that say nothing else: a product for each expert"};
   StackMemory memory;
@@ -315,6 +329,8 @@ inline StackKernels kernels_of(const Software& software) {
           .activation = compiled ? Fusion::fused : software.activation_kernel,
           .clamp = compiled ? Fusion::fused : software.clamp_kernel,
           .expert_bias = compiled ? Fusion::fused : software.expert_bias_kernel,
+          .expert_weighting =
+              software.expert_weighting ? software.expert_weighting->value : ExpertWeighting::activation,
           .rotary = compiled ? RotaryKernel::fused : software.rotary_kernel,
           .scaled_rotary = compiled ? RotaryKernel::fused : software.scaled_rotary_kernel,
           .kv_sharing = software.kv_sharing,
@@ -366,6 +382,12 @@ inline constexpr std::array<Spelling<DummyGradients>, 3> spellings<DummyGradient
     {DummyGradients::none, "none"},
     {DummyGradients::transient, "transient"},
     {DummyGradients::kept_by_shape, "kept_by_shape"},
+}};
+template <>
+inline constexpr std::array<Spelling<FlatGradients>, 3> spellings<FlatGradients>{{
+    {FlatGradients::none, "none"},
+    {FlatGradients::at_step, "at_step"},
+    {FlatGradients::from_start, "from_start"},
 }};
 template <>
 inline constexpr std::array<Spelling<ShardedWeights>, 2> spellings<ShardedWeights>{{

@@ -9,6 +9,7 @@ namespace headroom {
 
 inline Bytes reserved(const Reserve& reserve, const Software& software, const Strategy& strategy) {
   if (reserve.workspace && software.memory.workspaces) return Bytes(0);
+  if (reserve.name == "cuda_context" && software.memory.cuda_context) return *software.memory.cuda_context;
   const bool once = reserve.per == ReservePer::device;
   return static_cast<double>(once ? 1 : communicators(axis_sizes(strategy))) * reserve.bytes;
 }

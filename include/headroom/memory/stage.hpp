@@ -145,6 +145,9 @@ struct ModelActivationExprs {
   Expr output;
 };
 
+// Returns the bytes of the output that a stage sends.
+Expr output_of_stage(const ModelLayers& layers, const Sharding& sharding);
+
 ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sharding& sharding,
                                             const Strategy& strategy, Detail detail);
 ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& letters);

@@ -216,6 +216,46 @@ constexpr ValueId scattered_sums(OpBuilder& layer, const ExpertRows& rows, Value
 
 }  // namespace detail
 
+namespace detail {
+
+// Adds the product of experts' outputs with their probabilities, by operators of the framework.
+constexpr ValueId weighted_output(OpBuilder& layer, ValueId output, ValueId factors) {
+  const Monomial elements = layer.table[output].elements;
+  const auto value = [&](std::string_view name, Dtype dtype) {
+    return layer.table.value({name, elements, dtype, Placement::routed});
+  };
+  constexpr std::int64_t half = size_of(Dtype::half);
+  constexpr std::int64_t fp32 = size_of(Dtype::fp32);
+  const ValueId weighted = value("weighted output", Dtype::half);
+  Op op{.name = "weigh_output",
+        .inputs = {output, factors},
+        .outputs = {weighted},
+        .saves = {{factors, why::other_factor}}};
+  op.unfused = true;
+  Traffic traffic{.name = op.name, .elements = elements, .placement = Placement::routed};
+  if (layer.arch.kernels.expert_weighting == ExpertWeighting::output_fp32) {
+    layer.keep(op, {"fp32 output", elements, Dtype::fp32, Placement::routed}, why::other_factor);
+    // Gradients of the output and, before they are summed, of the probabilities.
+    op.temporaries = {value("fp32 gradient", Dtype::fp32), value("fp32 products", Dtype::fp32)};
+    traffic.forward = (half + fp32) + (fp32 + fp32) + (fp32 + half);  // cast, multiplied, cast
+    traffic.backward = (half + fp32) + (fp32 + fp32) + (3 * fp32) + fp32 + (fp32 + half);
+    traffic.forward_kernels = 3;
+    traffic.backward_kernels = 5;
+  } else {
+    op.saves.push_back({output, why::other_factor});
+    op.temporaries = {value("products", Dtype::half)};
+    traffic.forward = half + half;
+    traffic.backward = (half + half) + (3 * half) + half;
+    traffic.forward_kernels = 1;
+    traffic.backward_kernels = 3;
+  }
+  op.traffic = {traffic};
+  layer.table.op(op);
+  return weighted;
+}
+
+}  // namespace detail
+
 // Adds the experts of a rank, on the tokens that reach it. Returns their output.
 constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   using namespace symbols;
@@ -270,9 +310,10 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   }
   linear("expert_up", scaled, up, {width, Placement::whole}, {projections * g, Placement::expert_split},
          true);
-  const bool unfused = layer.arch.experts->weighting == Fusion::unfused && !scale_inputs;
+  const bool of_outputs = layer.arch.kernels.expert_weighting != ExpertWeighting::activation && !scale_inputs;
+  const bool unfused = layer.arch.experts->weighting == Fusion::unfused && !scale_inputs && !of_outputs;
   ValueId active = activation(layer, up, "expert_activation", "expert_clamp", rows * g,
-                              unfused || scale_inputs ? nowhere : factors);
+                              unfused || scale_inputs || of_outputs ? nowhere : factors);
   if (unfused) {  // a product of half and fp32 is in fp32, and so are its gradients
     const ValueId weighted = value("weighted", rows * g, Placement::split);
     layer.table.op({.name = "weigh",
@@ -287,7 +328,8 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   }
   const ValueId output = value("expert output", rows * width, Placement::routed);
   linear("expert_down", active, output, {g, Placement::expert_split}, {width, Placement::whole}, false);
-  const ValueId unpadded = copied("unpad_rows", output, "unpadded output");
+  ValueId unpadded = copied("unpad_rows", output, "unpadded output");
+  if (of_outputs) unpadded = detail::weighted_output(layer, unpadded, factors);
   layer.table.hold(input);  // experts.py, permuted_local_hidden_states
   return unpadded;
 }

@@ -81,6 +81,12 @@ enum class KvSharing : std::uint8_t { grouped, repeated };
 // Memory order of activations around flash attention: sequence first needs no copy, batch first copies.
 enum class AttentionLayout : std::uint8_t { sequence_first, batch_first };
 
+// Where an expert's result is multiplied with its probability.
+// activation: before the down projection [Megatron-Core, weighted_bias_swiglu].
+// output: the 16-bit output, which is saved for the gradient of the probability [Transformers].
+// output_fp32: the output in FP32, which is saved [torchtitan, models/moe/moe.py].
+enum class ExpertWeighting : std::uint8_t { activation, output, output_fp32 };
+
 // Kernels where the architecture leaves them open. Fields marked "exact" change only `--detail exact`. Absent
 // fields are the training stack's (StackKernels).
 struct Kernels {
@@ -102,6 +108,7 @@ struct Kernels {
   Dtype logits = Dtype::fp32;  // precision of the loss
   bool weight_copies = false;  // autocast keeps half-precision copies of fp32 weights
   bool holds_logits = false;   // the training loop, as its stack says
+  ExpertWeighting expert_weighting = ExpertWeighting::activation;  // likewise
   friend bool operator==(const Kernels&, const Kernels&) = default;
 };
 
@@ -111,6 +118,7 @@ struct StackKernels {
   Fusion activation = Fusion::fused;             // of a gated one; any other is one kernel everywhere
   Fusion clamp = Fusion::fused;
   Fusion expert_bias = Fusion::unfused;
+  ExpertWeighting expert_weighting = ExpertWeighting::activation;
   RotaryKernel rotary = RotaryKernel::fused;
   RotaryKernel scaled_rotary = RotaryKernel::fused;  // of models whose cosines and sines are scaled
   KvSharing kv_sharing = KvSharing::grouped;
@@ -125,6 +133,12 @@ inline constexpr std::array<Spelling<AttentionKernel>, 3> spellings<AttentionKer
     {AttentionKernel::unfused, "unfused"},
     {AttentionKernel::flash, "flash"},
     {AttentionKernel::sdpa_math, "sdpa_math"},
+}};
+template <>
+inline constexpr std::array<Spelling<ExpertWeighting>, 3> spellings<ExpertWeighting>{{
+    {ExpertWeighting::activation, "activation"},
+    {ExpertWeighting::output, "output"},
+    {ExpertWeighting::output_fp32, "output_fp32"},
 }};
 template <>
 inline constexpr std::array<Spelling<Fusion>, 2> spellings<Fusion>{{

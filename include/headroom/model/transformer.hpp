@@ -111,10 +111,13 @@ constexpr Architecture with_kernels(Architecture architecture, const StackKernel
     own.activation = is_gated(architecture.activation) ? of_stack.activation : Fusion::fused;
   if (!own.clamp) own.clamp = of_stack.clamp;
   if (!own.expert_bias) own.expert_bias = of_stack.expert_bias;
-  if (!own.rotary) own.rotary = architecture.scaled_rotary ? of_stack.scaled_rotary : of_stack.rotary;
+  // Kernels of latent attention scale the tables by themselves.
+  const bool scaled = architecture.scaled_rotary && !architecture.latent_attention;
+  if (!own.rotary) own.rotary = scaled ? of_stack.scaled_rotary : of_stack.rotary;
   if (!own.kv_sharing) own.kv_sharing = of_stack.kv_sharing;
   if (!own.cross_entropy) own.cross_entropy = of_stack.cross_entropy;
   own.holds_logits = of_stack.holds_logits;
+  own.expert_weighting = of_stack.expert_weighting;
   return architecture;
 }
 

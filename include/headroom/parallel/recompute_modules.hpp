@@ -17,7 +17,7 @@ inline constexpr auto recompute_modules = with_those_of_mixers(
         RecomputeModule{
             "moe", false,
             "router route latent_down permute dispatch sort pad_rows scale_inputs expert_up expert_clamp "
-            "expert_activation weigh expert_down unpad_rows "
+            "expert_activation weigh expert_down unpad_rows weigh_output "
             "unsort combine unpermute cast_sums cast_back latent_up "
             "shared_up shared_clamp shared_activation shared_down shared_gate apply_shared_gate add_shared"},
         RecomputeModule{"shared_experts", false,

@@ -1,4 +1,5 @@
-// Defaults of a training stack for a strategy: optimizer state, dtype of gradients, and data sharding.
+// Defaults of a training stack for a strategy: optimizer state, dtype of gradients, outputs of stages, and data
+// sharding.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +12,13 @@
 
 namespace headroom {
 
-// Returns the strategy with the stack's optimizer and dtype of gradients. Autocast keeps the weights of a
-// model in fp32 (`kernels.weight_copies`); then gradients and main parameters are fp32 on any stack.
+// Returns the strategy with the stack's optimizer and dtype of gradients, and with kept outputs if its stages
+// keep them. Autocast keeps the weights of a model in fp32 (`kernels.weight_copies`); then gradients and main
+// parameters are fp32 on any stack.
 inline Strategy with_stack_defaults(Strategy strategy, const Software& software, const Transformer& model) {
   strategy.optimizer = software.optimizer;
   strategy.gradient_dtype = software.gradient_dtype;
+  if (software.memory.keeps_outputs) strategy.keep_pipeline_outputs = true;
   if (model.architecture.kernels.weight_copies) {
     strategy.optimizer.main_params = MainParams::fp32;
     strategy.gradient_dtype = Dtype::fp32;

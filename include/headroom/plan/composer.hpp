@@ -136,6 +136,7 @@ class Composer {
   Strategy layout_;
   std::int64_t devices_ = 1;
   Bytes reserved_;
+  Bytes workspaces_;
   ScheduleShape shape_;
   LayoutStages stages_;
   std::vector<RankKind> kinds_;
