@@ -62,7 +62,7 @@ struct DeviceWords {
 // Returns whether a word names the maker or a product line; names of GPUs may leave these out.
 bool is_makers(const std::string& word) {
   return word == "NVIDIA" || word == "TESLA" || word == "AMD" || word == "INSTINCT" || word == "RADEON" ||
-         word == "GRAPHICS";
+         word == "GRAPHICS" || word == "GEFORCE" || word == "RTX";
 }
 
 DeviceWords device_words(const std::string& name) {
@@ -73,8 +73,8 @@ DeviceWords device_words(const std::string& name) {
       found.memory = word;
     } else if (word == "PCIE" || word == "NVL") {
       found.form = word;
-    } else if (found.model.empty() && !is_makers(word)) {
-      found.model = word;
+    } else if ((found.model.empty() || found.model == "PRO") && !is_makers(word)) {
+      found.model += word;  // RTX PRO 6000 is not RTX 6000
     }
   }
   return found;

@@ -15,7 +15,7 @@ struct CatalogName {
   std::string_view because;  // where the two names do not show it
 };
 
-inline constexpr std::array<CatalogName, 173> catalog_names{{
+inline constexpr std::array<CatalogName, 186> catalog_names{{
     {"model", "openai-community/gpt2", "gpt2-small", ""},
     {"model", "openai-community/gpt2-medium", "gpt2-medium", ""},
     {"model", "openai-community/gpt2-large", "gpt2-large", ""},
@@ -156,6 +156,19 @@ inline constexpr std::array<CatalogName, 173> catalog_names{{
     {"system", "h20-96g", "h20", ""},
     {"system", "h20-sxm5-96g", "h20", ""},
     {"system", "l40s-48g", "l40s", ""},
+    {"system", "l4-24g", "l4", ""},
+    {"system", "a10", "a10g", "the same GPU with another limit of power"},
+    {"system", "a10g-24g", "a10g", ""},
+    {"system", "3090", "rtx-3090", ""},
+    {"system", "rtx3090", "rtx-3090", ""},
+    {"system", "4090", "rtx-4090", ""},
+    {"system", "rtx4090", "rtx-4090", ""},
+    {"system", "5090", "rtx-5090", ""},
+    {"system", "rtx5090", "rtx-5090", ""},
+    {"system", "a6000", "rtx-a6000", ""},
+    {"system", "rtx-pro-6000-blackwell", "rtx-pro-6000", ""},
+    {"system", "v100", "v100-32g", ""},
+    {"system", "v100-32gb", "v100-32g", ""},
     {"system", "mi300", "mi300x", ""},
     {"system", "mi325", "mi325x", ""},
     {"system", "mi355", "mi355x", ""},

@@ -216,8 +216,59 @@ void check(const System& system, Document& document) {
 
 }  // namespace
 
-System system_of(Document document) {
+namespace {
+
+// Gives a system the rates of a base, scaled by the figures of both devices.
+void scale_rates(System& system, const System& base, OtherFigures meant) {
+  system.performance->run_spread.reset();
+  Rates& rates = system.performance->rates;
+  rates = scaled_rates(*base.performance, system.performance->device, base.name, meant);
+  std::vector<std::string> names;
+  visit_rates(rates, [&](std::string_view group, std::string_view name, const auto&) {
+    const Device& device = system.performance->device;
+    if (rate_scale(group, name, device, base.performance->device).factor != 1)
+      names.push_back(fmt::format("{}.{}", group, name));
+  });
+  for (const std::string& name : names) round_rate(rates, name, /*down=*/true);
+}
+
+// Completes a file from the embedded system that it names: "base", whose rates it has, or "scaled_from", whose
+// rates follow the figures of the file's device.
+void lay_over_other(Document& document) {
+  constexpr const char* key = "scaled_from";
+  Json& root = document.root;
+  if (!root.is_object() || !root.contains(key)) return lay_over_base(document, "system");
+  const auto refuse = [&](const JsonPointer& at, const std::string& rule) {
+    document.report(at, rule);
+    document.finish();
+  };
+  if (root.contains("base")) return refuse(JsonPointer("/base"), "contradicts /scaled_from");
+  const Json name = root[key];
+  if (!name.is_string() || find_embedded("system", name.get<std::string>()) == nullptr) {
+    const std::string text = name.is_string() ? name.get<std::string>() : name.dump();
+    return refuse(JsonPointer() / key, fmt::format("'{}' is not the name of a system", printable(text)));
+  }
+  const System base = read_system(name.get<std::string>());
+  const JsonPointer at_rates("/performance/rates");
+  const Json stated = root.contains(at_rates) ? root[at_rates] : Json::object();
+  const Json names = root.contains("runs_of") ? root["runs_of"] : Json::array();
+  root.erase(key);
+  root["base"] = name;
   lay_over_base(document, "system");
+  System system;
+  if (!ObjectReader::read(document, JsonPointer(), system, system_fields)) return;
+  if (!base.performance || !system.performance)
+    return refuse(JsonPointer() / key, "names a system without performance figures");
+  scale_rates(system, base, OtherFigures::another_device);
+  root = read_document(write_system(system), document.file).root;
+  root["performance"]["rates"].merge_patch(stated);
+  if (!names.empty()) root["runs_of"] = names;
+}
+
+}  // namespace
+
+System system_of(Document document) {
+  lay_over_other(document);
   System system;
   system.name = stem_of(document.file);
   if (ObjectReader::read(document, JsonPointer(), system, system_fields)) check(system, document);
@@ -248,8 +299,8 @@ nlohmann::ordered_json system_schema() {
   bound_rates(whole);
   nlohmann::ordered_json schema = without_required(whole);
   schema["required"] = {"format", "source"};
-  schema["properties"]["base"] = text_schema();
-  schema["if"] = {{"not", {{"required", {"base"}}}}};
+  schema["properties"]["base"] = schema["properties"]["scaled_from"] = text_schema();
+  schema["if"] = {{"not", {{"anyOf", {{{"required", {"base"}}}, {{"required", {"scaled_from"}}}}}}}};
   schema["then"] = required_alone(whole);
   return schema;
 }
@@ -263,7 +314,7 @@ System with_figures(const std::string& base_name, const std::vector<std::string>
   if (!base.performance)
     throw InputError(base_name, "has no performance figures, which a new system's are scaled from");
   Document document = open_document(base_name, "system");
-  lay_over_base(document, "system");
+  lay_over_other(document);
   apply_overrides(document, overrides, flag);
   const bool named = document.overridden.contains("/source");
   System system;
@@ -274,16 +325,7 @@ System with_figures(const std::string& base_name, const std::vector<std::string>
     if (!named)
       system.source = fmt::format("{} with other figures. Its source: {}", base.name, system.source);
   }
-  system.performance->run_spread.reset();
-  Rates& new_rates = system.performance->rates;
-  new_rates = scaled_rates(*base.performance, system.performance->device, base.name, meant);
-  std::vector<std::string> names;
-  visit_rates(new_rates, [&](std::string_view group, std::string_view name, const auto&) {
-    const Device& device = system.performance->device;
-    if (rate_scale(group, name, device, base.performance->device).factor != 1)
-      names.push_back(fmt::format("{}.{}", group, name));
-  });
-  for (const std::string& name : names) round_rate(new_rates, name, /*down=*/true);
+  scale_rates(system, base, meant);
   // Read again, to be checked like any file, with the rates that were set.
   Document scaled = read_document(write_system(system), base_name);
   std::vector<std::string> rates;
@@ -314,7 +356,7 @@ System with_overrides(const std::string& source, const std::vector<std::string>&
   if (any_starts_with(overrides, "performance.device."))
     return with_figures(source, overrides, "set_system", OtherFigures::what_if);
   Document document = open_document(source, "system");
-  lay_over_base(document, "system");
+  lay_over_other(document);
   apply_overrides(document, overrides, "set_system");
   return system_of(std::move(document));
 }

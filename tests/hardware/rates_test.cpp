@@ -200,11 +200,16 @@ TEST_CASE("software: that of 2025 says where every choice is documented") {
         "set_software sources.overlap_p2p: must not be empty");
 }
 
-TEST_CASE("systems: each names its training stack, that of 2025 since Hopper") {
+TEST_CASE(
+    "systems: each names its training stack: that of 2025 since Hopper, Transformers for single cards") {
   for (const System& system : list_systems()) {
     CAPTURE(system.name);
-    const bool ampere = system.device.starts_with("A100") || system.device.starts_with("A800");
-    CHECK(read_software(system.default_software).name == (ampere ? "megatron-2022" : "megatron-core-2025"));
+    const auto is = [&](const char* device) { return system.device.starts_with(device); };
+    const bool ampere = is("A100") || is("A800");
+    const bool workstation = is("RTX") || is("A10G") || is("L4-") || is("V100");
+    CHECK(read_software(system.default_software).name == (workstation ? "hf-trainer"
+                                                          : ampere    ? "megatron-2022"
+                                                                      : "megatron-core-2025"));
   }
 }
 

@@ -120,10 +120,10 @@ TEST_CASE("mistakes of a runs file are named by row and field") {
 
 TEST_CASE("a run without a system is skipped, unless one is given") {
   std::vector<MeasuredRun> runs = parse_runs(minimal, "r.json");
-  runs[0].device = "V100-SXM2-32GB";
+  runs[0].device = "P100-SXM2-16GB";
   const RunCases without = cases_of(runs, std::nullopt, std::nullopt);
   REQUIRE(without.skipped.size() == 1);
-  CHECK(without.skipped[0].reasons == std::vector<std::string>{"no system has its GPU, V100-SXM2-32GB"});
+  CHECK(without.skipped[0].reasons == std::vector<std::string>{"no system has its GPU, P100-SXM2-16GB"});
   CHECK(cases_of(runs, "dgx-a100-40g", "megatron-2021").measurements.cases.at(0).request.software.name ==
         "megatron-2021");
   CHECK_THROWS_AS(cases_of(runs, "dgx-h900", std::nullopt), InputError);
@@ -139,13 +139,13 @@ TEST_CASE("a run that lacks something is skipped, and the others are predicted")
   CHECK(without("\"batch\": {\"global\": 64, \"micro\": 2},").lacking == std::vector<std::string>{"batch"});
   MeasuredRun lacking = without(", \"gated_mlp\": false");
   lacking.dtype = "fp8 (hybrid)";
-  lacking.device = "V100";
+  lacking.device = "P100";
   const RunCases cases =
       cases_of({parse_runs(minimal, "r.json").front(), lacking}, std::nullopt, std::nullopt);
   CHECK(cases.measurements.cases.size() == 1);
   REQUIRE(cases.skipped.size() == 1);
   CHECK(text_of(cases.skipped[0]) ==
-        "not stated: model.gated_mlp; not stated: precision.recipe; no system has its GPU, V100");
+        "not stated: model.gated_mlp; not stated: precision.recipe; no system has its GPU, P100");
 }
 
 TEST_CASE("a model may be a name, with a sequence of its own or the batch's") {

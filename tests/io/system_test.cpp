@@ -125,6 +125,30 @@ TEST_CASE("system: a new one has rates scaled by its data sheet, every one assum
   CHECK(write_system(parse_system(write_system(made), "mine.json")) == write_system(made));
 }
 
+TEST_CASE("system: a file can leave its rates to another's, scaled by the figures of both devices") {
+  const std::string head = R"({"format": 1, "source": "mine", "scaled_from": )";
+  const System system = parse_system(
+      head + R"("dgx-h100-80g", "device": "X", "memory": "40 GiB", "performance": {"device": {)" +
+          R"("half_peak": "494.7 TFLOP/s"}, "rates": {"products": {"sustained": )" +
+          R"({"value": 0.5, "origin": "calibrated", "source": "measured"}}}}})",
+      "x.json");
+  System made = new_system("dgx-h100-80g", {"performance.device.half_peak=494.7 TFLOP/s"});
+  const Rates& rates = system.performance->rates;
+  CHECK(rates.products.tile_peak == made.performance->rates.products.tile_peak);
+  CHECK(rates.products.sustained.value == 0.5);
+  CHECK(rates.products.sustained.origin == Origin::calibrated);
+  CHECK(system.memory == 40_GiB);
+  CHECK(system.runs_of.empty());
+  CHECK(system.source == "mine");
+  CHECK(message_of([&] { return parse_system(head + R"("h-100"})", "x.json"); }) ==
+        "x.json: /scaled_from: 'h-100' is not the name of a system");
+  CHECK(message_of([&] {
+          return parse_system(head + R"("l40s", "base": "l40s"})", "x.json");
+        }).find("/base: contradicts /scaled_from") != std::string::npos);
+  CHECK(message_of([&] { return parse_system(head + "3}", "x.json"); }) ==
+        "x.json: /scaled_from: '3' is not the name of a system");
+}
+
 TEST_CASE("system: rates of a new one do not round above the peak that it is given") {
   for (const char* const peak : {"3.9578 PFLOP/s", "2.2226 PFLOP/s", "1.98765 PFLOP/s"}) {
     const System made = new_system("dgx-h100-80g", {std::string("performance.device.fp8_peak=") + peak});
@@ -260,16 +284,22 @@ TEST_CASE("check: tells a file's kind by its keys") {
 }
 
 TEST_CASE("system: a device's name finds its system, whatever else the name says") {
-  const std::map<std::string, std::string> systems{{"NVIDIA H100 80GB HBM3", "dgx-h100-80g"},
-                                                   {"A100", "dgx-a100-80g"},
-                                                   {"H100 SXM", "dgx-h100-80g"},
-                                                   {"AMD Instinct MI300X", "mi300x"},
-                                                   {"GB200 (Blackwell, NVL72)", "gb200-nvl72"},
-                                                   {"NVIDIA GB300", "gb300-nvl72"},
-                                                   {"NVIDIA B300 SXM6 AC", "dgx-b300"},
-                                                   {"NVIDIA A100 80GB PCIe", "a100-pcie"},
-                                                   {"V100-SXM2-32GB", "none"},
-                                                   {"", "none"}};
+  const std::map<std::string, std::string> systems{
+      {"NVIDIA H100 80GB HBM3", "dgx-h100-80g"},
+      {"A100", "dgx-a100-80g"},
+      {"H100 SXM", "dgx-h100-80g"},
+      {"AMD Instinct MI300X", "mi300x"},
+      {"GB200 (Blackwell, NVL72)", "gb200-nvl72"},
+      {"NVIDIA GB300", "gb300-nvl72"},
+      {"NVIDIA B300 SXM6 AC", "dgx-b300"},
+      {"NVIDIA A100 80GB PCIe", "a100-pcie"},
+      {"NVIDIA GeForce RTX 4090", "rtx-4090"},
+      {"NVIDIA RTX A6000", "rtx-a6000"},
+      {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},
+      {"NVIDIA RTX 6000 Ada Generation", "none"},
+      {"Tesla V100-SXM2-32GB", "v100-32g"},
+      {"P100-SXM2-16GB", "none"},
+      {"", "none"}};
   for (const auto& named : systems) {
     CAPTURE(named.first);
     const std::optional<System> system = system_of_device(named.first);

@@ -8,7 +8,8 @@
 // optional member "performance" (device, network and rates, each rate with origin and source) allows
 // predictions of time. A file with "base": NAME needs only a "source". Members that it leaves out come from
 // the embedded system, except "runs_of": the GPUs whose runs are predicted on this system if the runs name no
-// system.
+// system. A file with "scaled_from": NAME in place of "base" states another GPU: rates that it does not state
+// are those of NAME, scaled by the figures of both data sheets (hardware/scaled_rates.hpp) and marked as assumed.
 #pragma once
 
 #include <optional>
