@@ -95,6 +95,7 @@ EstimateReply answer(const EstimateQuestion& question) {
     }
     reply.trace = trace_of(plan);
   }
+  if (question.with_peak_tensors) reply.peak_tensors = peak_tensors(plan);
   if (question.with_launch) {
     const std::optional<LaunchTarget> target =
         question.target ? question.target : own_target(plan.request.software);

@@ -20,6 +20,7 @@ struct EstimateFlags {
   CapacityFlags capacity;
   bool no_suggestions = false;
   bool timeline = false;
+  bool peak = false;
   LaunchOutput launch;
   OutputFlags output;
 };
@@ -44,6 +45,7 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
                                                 .training = training,
                                                 .with_alternatives = !flags.no_suggestions,
                                                 .with_schedule = flags.timeline,
+                                                .with_peak_tensors = flags.peak,
                                                 .with_launch = is_asked(flags.launch),
                                                 .target = target});
   write_launch(flags.launch, reply.launch, flags.output.file);
@@ -67,6 +69,8 @@ void add_estimate(Command program, ExitCode& exit_code) {
   add_capacity_flags(command, flags->capacity);
   command.flag("--timeline", flags->timeline,
                "Draw the pipeline schedule and the memory of the peak rank over time");
+  command.flag("--peak", flags->peak,
+               "List the largest saved tensors of the peak rank, and the recomputation that frees each");
   add_launch_output(command, flags->launch, "Print a launch of the strategy: script and configuration");
   command.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
   add_output_flags(command, flags->output);

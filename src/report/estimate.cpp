@@ -123,6 +123,36 @@ std::string timeline_text(const Trace& trace, const Plan& plan) {
          memory_plot(trace, static_cast<std::int64_t>(plan.peak_rank), end);
 }
 
+// The largest saved tensors of the peak rank, and the sum of the others.
+std::string tensors_text(const std::vector<PeakTensor>& tensors, const Style& style) {
+  constexpr std::size_t most = 12;
+  if (tensors.empty())
+    return "\nSaved tensors are not listed where layers share a checkpoint, or for windows.\n";
+  Table table{.columns = {{"saved tensor", Align::left},
+                          {"by", Align::left},
+                          {"of", Align::left},
+                          {"bytes of one", Align::left},
+                          {"number"},
+                          {"MiB"},
+                          {"all GiB"},
+                          {"freed by recomputing", Align::left}}};
+  Bytes others;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const PeakTensor& tensor = tensors[i];
+    if (i >= most) {
+      others += total(tensor);
+      continue;
+    }
+    table.rows.push_back({tensor.name, tensor.op, tensor.layers, tensor.expression,
+                          std::to_string(tensor.count), fmt::format("{:.2f}", tensor.each.count() / 0x1p20),
+                          in_gib(total(tensor)), fmt::format("{}", fmt::join(tensor.freed_by, ", "))});
+  }
+  if (tensors.size() > most)
+    table.rows.push_back(
+        {fmt::format("{} others", tensors.size() - most), "", "", "", "", "", in_gib(others), ""});
+  return "\n" + render_table(table, style);
+}
+
 // Alternative on one line: its flags, and its effect on time and memory.
 std::string alternative_line(const Alternative& alternative, const Plan& plan) {
   std::string effect;
@@ -198,6 +228,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
                       moment_text(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");
   text += render_table(memory_bars(plan), style);
   text += allocator_line(plan);
+  if (report.peak_tensors) text += tensors_text(*report.peak_tensors, style);
   if (plan.timing) {
     const IterationTime& iteration = plan.timing->iteration;
     text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");

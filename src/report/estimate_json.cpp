@@ -216,6 +216,19 @@ OrderedJson estimate_json(const EstimateReply& report) {
                      {"verdict", name_of(plan.verdict)},
                      {"host", host_json(plan)},
                      {"ranks", std::move(ranks)}};
+  if (report.peak_tensors) {
+    OrderedJson& tensors = memory["tensors"] = OrderedJson::array();
+    for (const PeakTensor& tensor : *report.peak_tensors) {
+      tensors.push_back({{"tensor", tensor.name},
+                         {"op", tensor.op},
+                         {"layers", tensor.layers},
+                         {"dtype", name_of(tensor.dtype)},
+                         {"bytes_expression", tensor.expression},
+                         {"bytes", number(tensor.each)},
+                         {"count", tensor.count},
+                         {"freed_by", tensor.freed_by}});
+    }
+  }
   OrderedJson assumptions = OrderedJson::array();
   for (const auto& [text, source] : plan.assumptions)
     assumptions.push_back({{"text", text}, {"source", source}});

@@ -42,7 +42,7 @@ COMMANDS = {
         PAPER,  # does not fit
         PAPER + ["--sp", "--recompute", "full", "--recompute-window"],
         ["llama-3-70b", "-t", "8", "-p", "3", "--recompute-ops", "norm_1,activation", "--keep-pipeline-outputs"],
-        ["gpt2-xl", "--detail", "exact", "--system", "dgx-a100-40g", "--no-suggestions"],
+        ["gpt2-xl", "--detail", "exact", "--system", "dgx-a100-40g", "--no-suggestions", "--peak"],
         ["llama-3-8b", "--system", "dgx-h100-80g", "--software", "deepspeed-2025", "-d", "8", "--zero", "3", "--recompute",
          "full", "--optimizer-cpu-offload", "--offload-parameters", "--offload-modules", "layer_input"],
         KINDS,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/answer/peak_tensors.hpp"
 #include "headroom/answer/trace.hpp"
 #include "headroom/interop/launch.hpp"
 #include "headroom/plan/allocator_use.hpp"
@@ -16,10 +17,11 @@ namespace headroom {
 
 struct EstimateQuestion {
   Request request;
-  Training training;              // cost of a training run, if its tokens are known
-  bool with_alternatives = true;  // look for changes that help
-  bool with_schedule = false;     // simulate the schedule step by step, with the memory of its ranks
-  bool with_launch = false;       // return a whole launch
+  Training training;               // cost of a training run, if its tokens are known
+  bool with_alternatives = true;   // look for changes that help
+  bool with_schedule = false;      // simulate the schedule step by step, with the memory of its ranks
+  bool with_peak_tensors = false;  // list what the fullest rank saves at its peak
+  bool with_launch = false;        // return a whole launch
   std::optional<LaunchTarget> target = std::nullopt;  // of the launch; absent: the stack's own launcher
 };
 
@@ -43,8 +45,9 @@ struct EstimateReply {
   std::vector<Alternative> alternatives;  // remedies if the plan does not fit, else improvements
   // if the plan does not fit: weight-sharding stacks with plans that do
   std::vector<std::string> sharding_stacks;
-  std::optional<Trace> trace;     // schedule and memory, if asked for and time is known
-  std::optional<Launch> launch;   // if asked for and the stack has a launcher
+  std::optional<std::vector<PeakTensor>> peak_tensors;  // if asked for
+  std::optional<Trace> trace;                           // schedule and memory, if asked for and time is known
+  std::optional<Launch> launch;                         // if asked for and the stack has a launcher
   std::vector<LoadedPlan> loads;  // one for each ExpertLoad, if ranks share the model's experts
 };
 
