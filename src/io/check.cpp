@@ -77,7 +77,7 @@ std::string_view check_file(const std::string& path) {
     software_of(std::move(document));
     return "software";
   }
-  if (has_any(std::array{"device", "memory", "devices_per_node", "reserves", "base"})) {
+  if (has_any(std::array{"device", "memory", "devices_per_node", "reserves", "base", "scaled_from"})) {
     system_of(std::move(document));
     return "system";
   }

@@ -256,7 +256,8 @@ void lay_over_other(Document& document) {
   root["base"] = name;
   lay_over_base(document, "system");
   System system;
-  if (!ObjectReader::read(document, JsonPointer(), system, system_fields)) return;
+  ObjectReader::read(document, JsonPointer(), system, system_fields);
+  document.finish();
   if (!base.performance || !system.performance)
     return refuse(JsonPointer() / key, "names a system without performance figures");
   scale_rates(system, base, OtherFigures::another_device);

@@ -149,6 +149,11 @@ TEST_CASE("system: a file can leave its rates to another's, scaled by the figure
         "x.json: /scaled_from: '3' is not the name of a system");
 }
 
+TEST_CASE("check: a file that only names another system is one") {
+  const ScratchFile file("card.json", R"({"format": 1, "source": "mine", "scaled_from": "l40s"})");
+  CHECK(check_file(file.path()) == "system");
+}
+
 TEST_CASE("system: rates of a new one do not round above the peak that it is given") {
   for (const char* const peak : {"3.9578 PFLOP/s", "2.2226 PFLOP/s", "1.98765 PFLOP/s"}) {
     const System made = new_system("dgx-h100-80g", {std::string("performance.device.fp8_peak=") + peak});
