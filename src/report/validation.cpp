@@ -175,10 +175,13 @@ Table skipped_table(const std::vector<SkipReason>& reasons, bool all) {
   return table;
 }
 
-Table skipped_runs_table(const std::vector<SkippedRun>& skipped) {
-  Table table{.columns = {{"skipped", Align::left}, {"reasons", Align::left}}};
-  for (const SkippedRun& run : skipped) table.rows.push_back({run.name, text_of(run)});
-  return table;
+// Names of runs may be as long as a line, so that a table would leave no room for the reasons.
+std::string skipped_runs(const std::vector<SkippedRun>& skipped, const Style& style) {
+  const bool markdown = style.format == Format::markdown;
+  std::string text;
+  for (const SkippedRun& run : skipped)
+    text += fmt::format("{}{}: {}\n", markdown ? "- " : "", run.name, text_of(run));
+  return markdown ? text : in_lines(text, style.columns);
 }
 
 std::string skipped_text(const ValidateReply& report, const Style& style, bool all) {
@@ -189,7 +192,7 @@ std::string skipped_text(const ValidateReply& report, const Style& style, bool a
         fmt::format("\nThe most frequent of {} reasons; --all shows the others, and each run with its own.\n",
                     reasons.size());
   }
-  if (all) text += '\n' + render_table(skipped_runs_table(report.skipped), style);
+  if (all) text += "\nRuns that are skipped:\n" + skipped_runs(report.skipped, style);
   return text;
 }
 
