@@ -16,6 +16,7 @@ void add_import(Command program, ExitCode& exit_code);
 void add_merge(Command program, ExitCode& exit_code);
 void add_calibrate(Command program, ExitCode& exit_code);
 void add_check(Command program, ExitCode& exit_code);
+void add_memory(Command program, ExitCode& exit_code);
 void add_frontier(Command program, ExitCode& exit_code);
 void add_list(Command program, ExitCode& exit_code);
 void add_schema(Command program, ExitCode& exit_code);

@@ -44,6 +44,7 @@ WORKING = {
     "frontier": [MODEL, "--global-batch", "8", "--attention", "flash"],
     "trace": [MODEL, "--global-batch", "8"],
     "explain": [MODEL],
+    "memory": [f"{ROOT}/tests/cli/memory.console"],
     "merge": ["part.json"],
     "calibrate": ["--from-runs", f"{ROOT}/examples/cluster-runs.json"],
     "validate": ["--runs", f"{ROOT}/examples/my-runs.json"],
