@@ -16,32 +16,6 @@ constexpr std::size_t most_alternatives = 3;
 
 }  // namespace
 
-std::vector<LoadedPlan> plans_by_load(const Plan& plan) {
-  const Request& request = plan.request;
-  const std::int64_t ranks = request.strategy.expert_parallel;
-  std::vector<LoadedPlan> loads;
-  if (ranks == 1 || !any_experts(request.model) || request.strategy.moe_pad_to_capacity) return loads;
-  for (const auto& spelling : spellings<ExpertLoad>) {
-    const ExpertLoad load = spelling.first;
-    Request loaded = request;
-    loaded.workload.moe_imbalance = {.load = load};
-    const auto add = [&](const Plan& at_load, Verdict verdict) {
-      loads.push_back({.load = load,
-                       .imbalance = fullest_rank(loaded.workload.moe_imbalance, loaded.model, ranks),
-                       .peak = peak(at_load),
-                       .verdict = verdict});
-      if (at_load.timing) loads.back().iteration = at_load.timing->iteration.total;
-    };
-    if (loaded.workload == request.workload) {
-      add(plan, plan.verdict);
-    } else {
-      const Evaluation evaluation = evaluate(loaded);
-      add(account(evaluation), settled_verdict(evaluation));
-    }
-  }
-  return loads;
-}
-
 std::vector<std::string> sharding_stacks(const Request& request, std::int64_t devices) {
   std::vector<std::string> stacks;
   if (contains(request.software.sharding.modes, DataSharding::zero3)) return stacks;
@@ -80,7 +54,7 @@ EstimateReply estimated(Evaluation evaluation, const Training& training) {
 EstimateReply answer(const EstimateQuestion& question) {
   EstimateReply reply = estimated(evaluate(question.request), question.training);
   const Plan& plan = account(reply.evaluation);
-  reply.loads = plans_by_load(plan);
+  reply.routing = routing_of(plan, reply.training);
   reply.looked_for_alternatives = question.with_alternatives;
   if (question.with_alternatives) {
     reply.alternatives =

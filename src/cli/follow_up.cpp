@@ -28,6 +28,7 @@ std::string command(const std::string& name, const RequestFlags& request, const 
   add("--attention", request.attention);
   add("--sequence", request.text("sequence"));
   add("--moe-imbalance", request.text("moe_imbalance"));
+  add("--moe-balancing", request.text("moe_balancing"));
   add("--detail", request.detail);
   add("--system", system.system);
   for (const std::string& change : system.overrides) add("--set-system", change);

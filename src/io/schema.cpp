@@ -47,7 +47,7 @@ struct Enumeration {
 };
 constexpr std::array enumerations{Enumeration{"detail", names_schema<Detail>},
                                   Enumeration{"dtype", names_schema<Dtype>},
-                                  Enumeration{"expert_load", names_schema<ExpertLoad>},
+                                  Enumeration{"moe_balancing", names_schema<MoeBalancing>},
                                   Enumeration{"launcher", names_schema<Launcher>},
                                   Enumeration{"pass", names_schema<LayerPass>},
                                   Enumeration{"measure", names_schema<Measure>},

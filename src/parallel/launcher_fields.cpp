@@ -12,10 +12,11 @@ namespace {
 
 using Fields = std::span<const std::string_view>;
 
-// global_batch and sequence are in every launch; moe_imbalance is an assumption, not a setting.
+// global_batch and sequence are in every launch; moe_imbalance and moe_balancing are
+// assumptions, not settings.
 constexpr std::string_view all_told[] = {
     "data_parallel", "micro_batch", "recompute", "recompute_ops", "recompute_layers", "recompute_method",
-    "data_sharding", "global_batch", "sequence", "moe_imbalance",
+    "data_sharding", "global_batch", "sequence", "moe_imbalance", "moe_balancing",
     // Refused by a rule of its own where a stack has one microbatch of each rank in a group.
     "microbatch_group_size"};
 constexpr std::string_view optimizer_fields[] = {"optimizer", "main_params_dtype", "exp_avg_dtype",

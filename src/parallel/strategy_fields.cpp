@@ -78,7 +78,7 @@ std::string read(std::string_view text, std::int64_t& value, std::int64_t least)
 }
 
 std::string read(std::string_view text, MoeImbalance& value, std::int64_t least) {
-  value = {};
+  value = {.balancing = value.balancing};
   if (const auto load = from_name<ExpertLoad>(text)) {
     value.load = *load;
     return {};

@@ -194,7 +194,7 @@ std::vector<Warning> warnings_of(const Plan& plan, const ModelActivations& activ
     warn("sequence_parallel_without_tensor_parallel",
          "sequence parallelism has no effect with one tensor-parallel rank");
   }
-  if (workload.moe_imbalance != MoeImbalance{} &&
+  if (!is_even(workload.moe_imbalance) &&
       (!any_experts(model) || strategy.expert_parallel == 1 || strategy.moe_pad_to_capacity)) {
     warn("moe_imbalance_without_effect",
          !any_experts(model) ? "moe_imbalance has no effect: the model has no experts"

@@ -165,27 +165,57 @@ std::string alternative_line(const Alternative& alternative, const Plan& plan) {
   return fmt::format("  {}: {}\n", changes_text(alternative), effect);
 }
 
-// Plan at each load of the rank with the busiest experts.
-std::string loads_text(const EstimateReply& report, const Plan& plan, const Style& style) {
-  if (report.loads.empty()) return {};
-  Table table{
-      .columns = {{"experts", Align::left}, {"fullest rank"}, {"total GiB"}, {"free"}, {"iteration"}}};
+std::string_view balancing_words(MoeBalancing balancing) {
+  switch (balancing) {
+    case MoeBalancing::aux_loss: return "balanced by an auxiliary loss";
+    case MoeBalancing::loss_free: return "balanced by a bias of the router";
+    case MoeBalancing::none: break;
+  }
+  return "without balance";
+}
+
+std::string chance_text(double chance) {
+  if (chance < 0.001) return "under 0.1%";
+  return chance > 0.999 ? "over 99.9%" : percent(chance);
+}
+
+std::string quantile_words(double quantile) {
+  return quantile == 0 ? "even" : quantile == 0.5 ? "median" : fmt::format("{:.0f}%", 100 * quantile);
+}
+
+// Plan at quantiles of the loads of its expert ranks.
+std::string routing_text(const EstimateReply& report, const Plan& plan, const Style& style) {
+  if (!report.routing) return {};
+  const Routing& routing = *report.routing;
+  Table table{.columns = {{"routing", Align::left},
+                          {"rank's load"},
+                          {"total GiB"},
+                          {"free"},
+                          {"layer's load"},
+                          {"iteration"}}};
   const Bytes memory = plan.request.system.memory;
   const MoeImbalance& asked = plan.request.workload.moe_imbalance;
-  if (asked != MoeImbalance{}) {
+  const auto times = [](double load) { return fmt::format("{:.2f} x", load); };
+  if (!is_even(asked)) {
     const double load = fullest_rank(asked, plan.request.model, plan.request.strategy.expert_parallel);
-    table.rows.push_back({"this plan", fmt::format("{:.2f} x mean", load), in_gib(peak(plan)),
-                          in_gib(memory - peak(plan)),
-                          plan.timing ? human(plan.timing->iteration.total) : ""});
+    table.rows.push_back({"this plan", times(load), in_gib(peak(plan)), in_gib(memory - peak(plan)),
+                          times(load), plan.timing ? human(plan.timing->iteration.total) : ""});
   }
-  for (const LoadedPlan& loaded : report.loads) {
-    table.rows.push_back({std::string(name_of(loaded.load)), fmt::format("{:.2f} x mean", loaded.imbalance),
-                          in_gib(loaded.peak), in_gib(memory - loaded.peak),
+  for (const LoadedPlan& loaded : routing.loads) {
+    table.rows.push_back({quantile_words(loaded.quantile), times(loaded.memory_load), in_gib(loaded.peak),
+                          in_gib(memory - loaded.peak), times(loaded.time_load),
                           loaded.iteration ? human(*loaded.iteration) : ""});
   }
   const char* const more = style.format == Format::markdown ? "\n" : "";
-  return fmt::format("\nImbalanced routing, by a power law (--moe-imbalance):\n{}{}", more,
-                     render_table(table, style));
+  std::string text =
+      fmt::format("\nRouting {} (--moe-balancing {}):\n{}{}", balancing_words(routing.balancing),
+                  name_of(routing.balancing), more, render_table(table, style));
+  if (routing.loads.front().verdict == Verdict::does_not_fit) return text;
+  return text + fmt::format(
+                    "Chance to run out of memory: {} within {} steps; {} in the first steps, before "
+                    "routing is balanced.\n",
+                    chance_text(routing.out_of_memory), routing.steps,
+                    chance_text(routing.out_of_memory_early));
 }
 
 std::string alternatives_text(const EstimateReply& report, const EstimateWords& words) {
@@ -236,7 +266,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
     text += exchanges_line(plan);
     if (report.trace) text += timeline_text(*report.trace, plan);
   }
-  text += loads_text(report, plan, style);
+  text += routing_text(report, plan, style);
   text += alternatives_text(report, words);
   if (!plan.warnings.empty()) text += '\n';
   for (const Warning& warning : plan.warnings) {

@@ -251,17 +251,23 @@ OrderedJson estimate_json(const EstimateReply& report) {
                           {"needed_bytes", number(infeasible->needed)},
                           {"available_bytes", number(infeasible->available)}};
   }
-  if (!report.loads.empty()) {
+  if (report.routing) {
     OrderedJson loads = OrderedJson::array();
-    for (const LoadedPlan& loaded : report.loads) {
-      OrderedJson entry{{"load", name_of(loaded.load)},
-                        {"imbalance", loaded.imbalance},
+    for (const LoadedPlan& loaded : report.routing->loads) {
+      OrderedJson entry{{"quantile", loaded.quantile},
+                        {"memory_load", loaded.memory_load},
+                        {"time_load", loaded.time_load},
                         {"peak_bytes", number(loaded.peak)},
                         {"verdict", name_of(loaded.verdict)}};
       if (loaded.iteration) entry["iteration_seconds"] = loaded.iteration->count();
       loads.push_back(std::move(entry));
     }
-    json["expert_loads"] = std::move(loads);
+    json["routing"] = {{"balancing", name_of(report.routing->balancing)},
+                       {"layers", report.routing->layers},
+                       {"steps", report.routing->steps},
+                       {"out_of_memory", report.routing->out_of_memory},
+                       {"out_of_memory_early", report.routing->out_of_memory_early},
+                       {"loads", std::move(loads)}};
   }
   OrderedJson alternatives = OrderedJson::array();
   for (const Alternative& alternative : report.alternatives) {

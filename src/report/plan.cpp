@@ -84,19 +84,16 @@ std::string batch_text(const PlanReply& report) {
                      report.default_batch ? " (around 4M tokens, default)" : "");
 }
 
-// What becomes of a plan that takes experts as wanted alike, where they are not.
-std::string typical_load_line(const EstimateReply& reply) {
-  if (account(reply.evaluation).request.workload.moe_imbalance != MoeImbalance{}) return {};
-  for (const LoadedPlan& loaded : reply.loads) {
-    if (loaded.load != ExpertLoad::typical || loaded.imbalance <= 1) continue;
-    const char* const verdict = loaded.verdict == Verdict::does_not_fit ? ", and not fit"
-                                : loaded.verdict == Verdict::marginal   ? ", and be marginal"
-                                                                        : "";
-    return fmt::format(
-        "- with imbalanced routing ({:.2f}x on the busiest rank) it would take {} and {}{} ({} typical)\n",
-        loaded.imbalance, human(*loaded.iteration), human(loaded.peak), verdict, flag_of("moe_imbalance"));
-  }
-  return {};
+// Memory and time at the 90% quantile of routing, of a plan with balanced experts.
+std::string uneven_routing_line(const EstimateReply& reply) {
+  if (!reply.routing || !is_even(account(reply.evaluation).request.workload.moe_imbalance)) return {};
+  const LoadedPlan& loaded = reply.routing->loads.back();
+  const char* const verdict = loaded.verdict == Verdict::does_not_fit ? ", and does not fit"
+                              : loaded.verdict == Verdict::marginal   ? ", and is marginal"
+                                                                      : "";
+  return fmt::format("- with imbalanced routing (90% quantile) it takes {} and {}{} ({} {})\n",
+                     human(*loaded.iteration), human(loaded.peak), verdict, flag_of("moe_balancing"),
+                     name_of(reply.routing->balancing));
 }
 
 // Reasons why the best plan is the best: its margin, its time besides GEMMs, and what memory rules out.
@@ -168,7 +165,7 @@ std::string choice_text(const PlanReply& report) {
         fmt::format("- no plan leaves {:.4g}% of memory free (--margin): the best that fits is marginal\n",
                     100 * best.request.margin);
   }
-  text += typical_load_line(report.accounts.front());
+  text += uneven_routing_line(report.accounts.front());
   if (const Candidate* const marginal = faster_but_marginal(report)) {
     text += fmt::format("- faster, but marginal: {}{}{} would take {} ({:+.1f}%{}) with {} free\n",
                         compares_systems(report) ? system_of(report, *marginal).name + " " : "",

@@ -138,7 +138,7 @@ TEST_CASE("answers: plan, and why not another strategy") {
   CHECK(json["why"]["neighbours"].size() == reply.inquiry->remedies.size());
 }
 
-TEST_CASE("answers: the best plan's loads are those of its estimate") {
+TEST_CASE("answers: the best plan's routing is that of its estimate") {
   Request base = gpt_22b();
   base.model = with_layers(read_model("mixtral-8x7b"), 4);
   base.strategy = {};
@@ -146,11 +146,45 @@ TEST_CASE("answers: the best plan's loads are those of its estimate") {
   const PlanReply reply = answer(PlanQuestion{.base = base, .space = space});
   REQUIRE(reply.accounts.size() > 1);
   const EstimateReply& best = reply.accounts.front();
-  REQUIRE(best.loads.size() == 3);
-  CHECK(best.loads[0].peak == peak(account(best.evaluation)));
-  CHECK(best.loads[1].imbalance > 1);
-  CHECK(best.loads[1].peak > best.loads[0].peak);
-  CHECK(reply.accounts[1].loads.empty());
+  REQUIRE(best.routing.has_value());
+  const Routing& routing = *best.routing;
+  CHECK(routing.steps == 1000);
+  CHECK(routing.layers == 4);
+  REQUIRE(routing.loads.size() == 3);
+  CHECK(routing.loads[0].peak == peak(account(best.evaluation)));
+  CHECK(routing.loads[1].memory_load > 1);
+  CHECK(routing.loads[1].peak > routing.loads[0].peak);
+  CHECK(routing.loads[2].peak > routing.loads[1].peak);
+  // A rank's layers average out; each layer's busiest rank does not.
+  CHECK(routing.loads[1].time_load > routing.loads[1].memory_load);
+  CHECK_FALSE(reply.accounts[1].routing.has_value());
+}
+
+TEST_CASE("answers: the chance to run out of memory grows with steps, spread and memory in use") {
+  Request base = gpt_22b();
+  base.model = with_layers(read_model("mixtral-8x7b"), 4);
+  base.strategy = {.data_parallel = 8, .expert_parallel = 8, .data_sharding = DataSharding::zero1};
+  base.workload = {.global_batch = 32, .sequence = 4096};
+  const auto routing = [&](double tokens, MoeBalancing balancing, double memory) {
+    Request request = base;
+    request.workload.moe_imbalance.balancing = balancing;
+    const Plan even = account(evaluate(request));
+    request.system.memory = memory * peak(even);
+    const EstimateReply reply = estimated(evaluate(request), {});
+    Training training;
+    training.tokens = tokens;
+    return *routing_of(account(reply.evaluation), training);
+  };
+  using enum MoeBalancing;
+  const Routing usual = routing(0, aux_loss, 1.15);
+  CHECK(usual.out_of_memory > 0);
+  CHECK(usual.out_of_memory < 1);
+  CHECK(routing(1e12, aux_loss, 1.15).out_of_memory > usual.out_of_memory);
+  CHECK(routing(1e12, aux_loss, 1.15).steps == static_cast<std::int64_t>(std::ceil(1e12 / (32 * 4096))));
+  CHECK(routing(0, loss_free, 1.15).out_of_memory < usual.out_of_memory);
+  CHECK(routing(0, aux_loss, 1.5).out_of_memory < usual.out_of_memory);
+  CHECK(usual.out_of_memory_early > usual.out_of_memory);
+  CHECK(routing(0, loss_free, 1.15).out_of_memory_early == usual.out_of_memory_early);
 }
 
 TEST_CASE("answers: a strategy for other devices than the plan's breaks a rule") {

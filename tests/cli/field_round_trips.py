@@ -72,9 +72,10 @@ EXAMPLES = {
     "moe_pad_to_capacity": ("yes", ["--set", "experts.capacity_factor=1.5"]),
     "moe_imbalance": ("1.5", []),
     "overlap_expert_all_to_all": ("yes", ["--data-parallel", "4", "--expert-parallel", "4"]),
+    "moe_balancing": ("loss_free", []),
 }
 # Fields of models with experts.
-MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_router_padding", "moe_pad_to_capacity", "moe_imbalance", "overlap_expert_all_to_all")}
+MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_router_padding", "moe_pad_to_capacity", "moe_imbalance", "moe_balancing", "overlap_expert_all_to_all")}
 # And of models with flash attention.
 MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes", "fp8_attention",
                                                "fp8_output_layer")})

@@ -29,6 +29,7 @@ REFUSED = {
     "moe-router-padding": [(None, [])],
     "moe-pad-to-capacity": [(None, [])],
     "moe-imbalance": [("nonsense", []), ("0.5", [])],
+    "moe-balancing": [("nonsense", [])],
     "micro-batch": [("0", [])],
     "global-batch": [("x", [])],
     "sequence": [("0", [])],

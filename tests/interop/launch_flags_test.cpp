@@ -235,7 +235,7 @@ TEST_CASE("launch flags: DeepSpeed's configuration and accelerate's flags") {
 
 TEST_CASE("launch flags: every field of a strategy is told to the launcher, or it is said that it is not") {
   // What only the number of GPUs says, what we assume of the router, and what the launched program's own data says.
-  const std::set<std::string> by_no_flag = {"data_parallel", "moe_imbalance", "sequence"};
+  const std::set<std::string> by_no_flag = {"data_parallel", "moe_balancing", "moe_imbalance", "sequence"};
   const Transformer model = read_model("qwen3-30b-a3b");
   for (const char* stack : {"megatron-core-2025", "nemo-2025", "zero-bubble-2023", "torchtitan-2025",
                             "deepspeed-2025", "hf-trainer"}) {

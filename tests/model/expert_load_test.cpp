@@ -1,9 +1,6 @@
 // How much the fullest rank gets of experts that are wanted unevenly.
 #include "headroom/model/expert_load.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -14,48 +11,75 @@
 
 namespace headroom {
 
-TEST_CASE("expert load: the most wanted of 64 experts gets 1.72 times the mean") {
-  CHECK(fullest_rank(ExpertLoad::worst, 64, 64) == doctest::Approx(1.72).epsilon(0.001));
+TEST_CASE("expert load: the most popular of 64 experts receives 1.72 times the mean, or 1.04 times") {
+  const auto most = [](MoeBalancing balancing) {
+    const RoutedExperts one{
+        .experts = {.count = 64, .per_token = 1}, .ranks = 64, .spread = routing_spread(balancing, 4096)};
+    const std::vector<DrawnLoads> draws = drawn_loads(one, 2000);
+    double sum = 0;
+    for (const DrawnLoads& drawn : draws) {
+      CHECK(drawn.memory == drawn.time);  // of one layer
+      sum += drawn.time;
+    }
+    return sum / 2000;
+  };
+  CHECK(most(MoeBalancing::aux_loss) == doctest::Approx(1.72).epsilon(0.01));
+  CHECK(most(MoeBalancing::loss_free) == doctest::Approx(1.04).epsilon(0.002));
+  CHECK(most(MoeBalancing::none) > 2);
+  CHECK(routing_spread(MoeBalancing::none, 4096) == doctest::Approx(0.02 * 64));
 }
 
 TEST_CASE("expert load: balanced is least, worst is most, and one rank has it all") {
   for (const std::int64_t experts : {8, 64, 256, 384}) {
-    double worst_before = 1;
     for (std::int64_t ranks = 1; ranks <= experts; ranks *= 2) {
       CAPTURE(experts);
       CAPTURE(ranks);
-      const double typical = fullest_rank(ExpertLoad::typical, experts, ranks);
-      const double worst = fullest_rank(ExpertLoad::worst, experts, ranks);
-      CHECK(fullest_rank(ExpertLoad::balanced, experts, ranks) == 1);
+      const double typical = fullest_rank(ExpertLoad::typical, aux_loss_spread, experts, ranks);
+      const double worst = fullest_rank(ExpertLoad::worst, aux_loss_spread, experts, ranks);
+      CHECK(fullest_rank(ExpertLoad::balanced, aux_loss_spread, experts, ranks) == 1);
       CHECK(typical >= 1);
       CHECK(worst >= typical * (1 - 1e-12));
-      CHECK(worst >= worst_before);  // fewer experts on a rank even out less
       if (ranks == 1) CHECK(worst == 1);
-      worst_before = worst;
       if (experts % (2 * ranks) != 0) break;
     }
   }
 }
 
-// Every way in which 6 experts can lie on 3 ranks.
-TEST_CASE("expert load: typical is near the median of all placements") {
-  std::vector<double> loads;
-  for (int i = 1; i <= 6; ++i) loads.push_back(std::pow(i, -expert_power_law));
-  const double mean = std::accumulate(loads.begin(), loads.end(), 0.0) / 3;
-  std::vector<int> order{0, 1, 2, 3, 4, 5};
-  std::vector<double> fullest;
-  do {
-    double most = 0;
-    for (std::size_t rank = 0; rank < 3; ++rank)
-      most = std::max(most, loads[index(std::int64_t{order[2 * rank]})] +
-                                loads[index(std::int64_t{order[2 * rank + 1]})]);
-    fullest.push_back(most / mean);
-  } while (std::next_permutation(order.begin(), order.end()));
-  std::sort(fullest.begin(), fullest.end());
-  const double typical = fullest_rank(ExpertLoad::typical, 6, 3);
-  CHECK(typical >= fullest[fullest.size() / 4]);
-  CHECK(typical <= fullest[3 * fullest.size() / 4]);
-  CHECK(fullest_rank(ExpertLoad::worst, 6, 3) == doctest::Approx(fullest.back()));
+TEST_CASE("expert load: memory averages over layers, capacity and tokens limit it, samples widen it") {
+  RoutedExperts routed{.experts = {.count = 64, .per_token = 6}, .ranks = 8, .layers = 1, .spread = 0.5};
+  const auto mean = [](const RoutedExperts& of, double DrawnLoads::*load) {
+    double sum = 0;
+    for (const DrawnLoads& drawn : drawn_loads(of, 400)) sum += drawn.*load / 400;
+    return sum;
+  };
+  const double one = mean(routed, &DrawnLoads::memory);
+  const double time = mean(routed, &DrawnLoads::time);
+  routed.layers = 16;
+  // The excess over the mean shrinks by the root of the layers.
+  CHECK(mean(routed, &DrawnLoads::memory) - 1 == doctest::Approx((one - 1) / 4).epsilon(0.1));
+  CHECK(mean(routed, &DrawnLoads::time) == doctest::Approx(time).epsilon(0.02));
+  routed.tokens = 100;
+  CHECK(mean(routed, &DrawnLoads::time) > time * 1.02);
+  routed.experts.capacity_factor = 1;
+  routed.tokens = 0;
+  CHECK(mean(routed, &DrawnLoads::time) == doctest::Approx(1));
+  routed.experts.capacity_factor.reset();
+  routed.spread = 50;
+  for (const DrawnLoads& drawn : drawn_loads(routed, 50)) CHECK(drawn.time <= 8);
+}
+
+TEST_CASE("expert load: quantiles, and chances that agree with draws") {
+  const RoutedExperts routed{
+      .experts = {.count = 64, .per_token = 6}, .ranks = 8, .layers = 4, .spread = aux_loss_spread};
+  const std::vector<DrawnLoads> draws = drawn_loads(routed, 1000);
+  CHECK(drawn_loads(routed, 1000) == draws);
+  const double upper = load_quantile(draws, &DrawnLoads::memory, 0.9);
+  CHECK(load_quantile(draws, &DrawnLoads::memory, 0) <= load_quantile(draws, &DrawnLoads::memory, 0.5));
+  CHECK(load_quantile(draws, &DrawnLoads::memory, 0.5) < upper);
+  CHECK(chance_above(draws, &DrawnLoads::memory, upper, 1) == doctest::Approx(0.1).epsilon(0.2));
+  CHECK(chance_above(draws, &DrawnLoads::memory, upper, 100) > 0.99);
+  CHECK(chance_above(draws, &DrawnLoads::memory, 100, 1e6) < 1e-12);
+  CHECK(chance_above({{1, 1}, {1, 1}}, &DrawnLoads::memory, 1.5, 10) == 0);
 }
 
 TEST_CASE("expert load: capacity cuts it, a number is as stated, and experts may be in some layers only") {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headroom/answer/peak_tensors.hpp"
+#include "headroom/answer/routing.hpp"
 #include "headroom/answer/trace.hpp"
 #include "headroom/interop/launch.hpp"
 #include "headroom/plan/allocator_use.hpp"
@@ -25,15 +26,6 @@ struct EstimateQuestion {
   std::optional<LaunchTarget> target = std::nullopt;  // of the launch; absent: the stack's own launcher
 };
 
-// Memory and time of the plan at one load of its experts.
-struct LoadedPlan {
-  ExpertLoad load = ExpertLoad::balanced;
-  double imbalance = 1;  // load of the busiest rank over the mean
-  Bytes peak;
-  Verdict verdict = Verdict::fits;
-  std::optional<Seconds> iteration;  // if time is known
-};
-
 struct EstimateReply {
   Evaluation evaluation;
   AllocatedInterval allocated;
@@ -48,14 +40,11 @@ struct EstimateReply {
   std::optional<std::vector<PeakTensor>> peak_tensors;  // if asked for
   std::optional<Trace> trace;                           // schedule and memory, if asked for and time is known
   std::optional<Launch> launch;                         // if asked for and the stack has a launcher
-  std::vector<LoadedPlan> loads;  // one for each ExpertLoad, if ranks share the model's experts
+  std::optional<Routing> routing;                       // if ranks share the model's experts
 };
 
 // Evaluates the strategy. Throws InputError, with every broken rule, if the strategy is not legal.
 EstimateReply answer(const EstimateQuestion& question);
-
-// Returns a settled plan at each load of its experts; empty if no ranks share experts.
-std::vector<LoadedPlan> plans_by_load(const Plan& plan);
 
 // Returns the names of stacks that shard weights over data-parallel ranks and on which some plan fits, for
 // the request's model, system, batch and so many GPUs. Returns nothing if the request's own stack shards

@@ -22,11 +22,12 @@
 namespace headroom {
 
 using FieldMember =
-    std::variant<Member<std::int64_t>, Member<MoeImbalance>, Member<bool>, Member<ScheduleKind>,
-                 Member<CpComm>, Member<Dispatcher>, Member<DataSharding>, Member<RecomputePolicy>,
-                 Member<RecomputeMethod>, Member<Dtype>, Member<Precision>, Member<OptimizerKind>,
-                 Member<Fraction>, Member<PrecisionModules>, Member<BaseDtype>, Member<MainParams>,
-                 Member<MomentDtype>, Member<std::vector<std::int64_t>>, Member<std::vector<std::string>>>;
+    std::variant<Member<std::int64_t>, Member<MoeImbalance>, Member<MoeBalancing>, Member<bool>,
+                 Member<ScheduleKind>, Member<CpComm>, Member<Dispatcher>, Member<DataSharding>,
+                 Member<RecomputePolicy>, Member<RecomputeMethod>, Member<Dtype>, Member<Precision>,
+                 Member<OptimizerKind>, Member<Fraction>, Member<PrecisionModules>, Member<BaseDtype>,
+                 Member<MainParams>, Member<MomentDtype>, Member<std::vector<std::int64_t>>,
+                 Member<std::vector<std::string>>>;
 
 // Group of a field's flag in the help, which also decides the commands that have the flag.
 enum class FieldGroup : std::uint8_t {
@@ -136,8 +137,12 @@ inline constexpr std::array strategy_fields{
                   "Sequence length (default: the model's)"},
     StrategyField{"moe_imbalance", member<&Workload::moe_imbalance>(), "workload/moe_imbalance", "", "", 1,
                   FieldGroup::model, FieldDistance::none, false, "LOAD",
-                  "Load of the busiest expert rank: balanced (default), typical or worst of a power law, or "
+                  "Load of the busiest expert rank: balanced (default), typical or worst placement, or "
                   "a multiple of the mean (1.25)"},
+    StrategyField{"moe_balancing", member<&Workload::moe_imbalance, &MoeImbalance::balancing>(),
+                  "workload/moe_balancing", "", "moe-router-load-balancing-type", 0, FieldGroup::model,
+                  FieldDistance::none, false, "KIND",
+                  "What balances the load of experts: aux_loss (default), loss_free (a bias) or none"},
     StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
                   FieldGroup::layout, FieldDistance::none, true, "KIND",
                   "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, v-half, v-min, "

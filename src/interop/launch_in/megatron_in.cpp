@@ -64,6 +64,16 @@ void read_zero_bubble(const MegatronSettings& asked, RunBuilder& run) {
           on);
 }
 
+// What balances the load of experts. A bias balances without a loss [transformer/moe/router.py].
+void read_balancing(const MegatronSettings& asked, RunBuilder& run) {
+  const Written* const type = asked.find("moe_router_load_balancing_type");
+  if (asked.is("moe_router_enable_expert_bias")) {
+    run.set("moe_balancing", "loss_free", asked.find("moe_router_enable_expert_bias"));
+  } else if (type != nullptr && text_of_values(*type) == "none") {
+    run.set("moe_balancing", "none", type);
+  }
+}
+
 void read_experts_layout(const MegatronSettings& asked, bool named, RunBuilder& run) {
   if (!asked.has_experts() && !named) {
     run.drop("expert_parallel");
@@ -90,6 +100,7 @@ void read_experts_layout(const MegatronSettings& asked, bool named, RunBuilder& 
     if (type == nullptr)
       run.imply("the dispatcher of experts is allgather: --moe-token-dispatcher-type is not given");
   }
+  read_balancing(asked, run);
 }
 
 void read_recomputation(const MegatronSettings& asked, RunBuilder& run) {
