@@ -129,7 +129,8 @@ void normalize(Json& run, StacksOfRuns& stacks, WrittenRun& written) {
   drop_nulls(run);
   if (!run.is_object()) return;
   take_offload(run, written.run);
-  written.run.sharding_stack = stacks.of(words_of(run, "/software"));
+  const std::string software = words_of(run, "/software");
+  written.run.sharding_stack = stacks.of(software.empty() ? words_of(run, "/source/title") : software);
   if (const Json* sharded = find(run, "/parallel/fsdp"); sharded != nullptr && sharded->is_string()) {
     const auto name = sharded->get<std::string>();
     written.run.shards_in_node = name == "HYBRID_SHARD";

@@ -252,6 +252,10 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   if (reduces_in_passes(strategy, workload, software)) {
     state.gradients = sharded(stepped.dense * gradient, stepped.expert * gradient);
   }
+  if (reduces_by_group(strategy)) {
+    const double whole = std::min(1.0, 2 / real(strategy.virtual_pipeline));
+    state.gradients = whole * state.gradients + sharded(stepped.dense * gradient, stepped.expert * gradient);
+  }
   for (const WeightClass of : {WeightClass::dense, WeightClass::expert}) {
     if (copies_gradients(strategy, software, of))
       state.gradients += Bytes(total(of_class(stepped, of)) * gradient);

@@ -93,6 +93,7 @@ IterationEnd iteration_end(const Transformer& model, const Strategy& strategy, c
           .reduces_beside = software.overlap_grad_reduce,
           .gathers_beside = software.overlap_param_gather,
           .overlap_loss = performance.rates.collectives.overlap_loss.value,
+          .earlier_groups = reduces_by_group(strategy) ? real(reduced_groups(strategy, workload) - 1) : 0,
           .tied_embeddings = tied,
           .bucket_copies = bucket_copies_time(parameters, strategy, performance, software),
           .model_copies = model_copies_time(parameters, strategy, devices_per_node, performance, software),
@@ -107,9 +108,12 @@ EndTimes end_times(const IterationEnd& end, const PassesBeside& passes) {
   };
   const Seconds reduction = exposed(end.reduces_beside, end.replicas.reduction, passes.backward);
   const Seconds gather = exposed(end.gathers_beside, end.replicas.gather, passes.forward);
-  return {
-      .data_communication = reduction + gather + end.bucket_copies + end.tied_embeddings + end.model_copies,
-      .optimizer = end.optimizer};
+  // Reductions of earlier groups run beside the passes of the next virtual stage.
+  const Seconds earlier =
+      (end.reduces_beside ? end.overlap_loss : 1) * end.earlier_groups * end.replicas.reduction;
+  return {.data_communication =
+              earlier + reduction + gather + end.bucket_copies + end.tied_embeddings + end.model_copies,
+          .optimizer = end.optimizer};
 }
 
 Seconds pipeline_time(const ReplayedSchedule& schedule, const IterationEnd& end) {

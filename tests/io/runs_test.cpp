@@ -86,6 +86,17 @@ TEST_CASE("CUDA graphs of a run, by Megatron-Core's words") {
   }
 }
 
+TEST_CASE("a run without software is of the stack that its title names") {
+  const auto stack = [](const std::string& title, const std::string& software) {
+    return changed_run("\"recompute\"",
+                       "\"source\": {\"title\": \"" + title + "\"}, " + software + "\"recompute\"")
+        .sharding_stack;
+  };
+  CHECK(stack("Llama 3 405B (Meta)", "") == "meta-2024");
+  CHECK(stack("Llama 3 405B (Meta)", R"("software": "torchtitan 2024", )") == "torchtitan-2024");
+  CHECK_FALSE(stack("Some model", "").has_value());
+}
+
 TEST_CASE("biases, clamps and scaled positions are those of the run or of its embedded model") {
   const auto named = [](const std::string& name) {
     return changed_run("\"layers\": 24, \"hidden\": 2048, \"heads\": 16",

@@ -118,6 +118,19 @@ TEST_CASE("state: 18 bytes a parameter with fp32 gradients, 16 with half-precisi
         ModelState{2000_B, 2000_B, 12000_B});
 }
 
+TEST_CASE("state: ZeRO 2 under an interleaved pipeline keeps shards and gradients of two virtual stages") {
+  const auto gradients = [](std::int64_t virtual_pipeline, DataSharding sharding) {
+    const Strategy strategy{.pipeline_parallel = 4,
+                            .virtual_pipeline = virtual_pipeline,
+                            .data_parallel = 10,
+                            .data_sharding = sharding};
+    return model_state(gpt2(), strategy, Workload{}, 1000).gradients;
+  };
+  CHECK(gradients(8, DataSharding::zero1) == 4000_B);
+  CHECK(gradients(8, DataSharding::zero2) == 1000_B + 400_B);
+  CHECK(gradients(4, DataSharding::zero2) == 2000_B + 400_B);
+}
+
 TEST_CASE("state: 16-bit gradients that outlive their pass, and those that the host steps") {
   const Strategy sharded{.data_parallel = 8, .data_sharding = DataSharding::zero2};
   const auto gradients = [&](const Strategy& strategy, const StackMemory& memory) {

@@ -107,6 +107,12 @@ TEST_CASE("data sharding: what goes with what") {
   CHECK(broken({.data_parallel = 8, .shard_size = 4}) == Fields{"shard_size"});
   CHECK(broken({.pipeline_parallel = 2, .data_parallel = 4, .data_sharding = zero2}) ==
         Fields{"data_sharding"});
+  CHECK(broken({.pipeline_parallel = 2,
+                .virtual_pipeline = 2,
+                .data_parallel = 4,
+                .schedule = ScheduleKind::interleaved,
+                .data_sharding = zero2})
+            .empty());
   CHECK(broken({.pipeline_parallel = 2, .data_parallel = 4, .data_sharding = zero3}).empty());
 }
 
@@ -118,6 +124,9 @@ TEST_CASE("training stacks: what they have no way to run") {
   const Strategy sharded{.data_parallel = 8, .data_sharding = zero3};
   CHECK(broken("megatron-core-2025", sharded) == Fields{"data_sharding"});
   CHECK(broken("nemo-2025", sharded).empty());
+  const Strategy piped{.pipeline_parallel = 2, .virtual_pipeline = 2, .data_sharding = zero2};
+  CHECK(broken("nemo-2025", piped) == Fields{"data_sharding"});
+  CHECK(broken("meta-2024", piped).empty());
   CHECK(broken("torchtitan-2025", {.data_parallel = 8}) == Fields{"data_sharding"});
   CHECK(broken("hf-trainer", {.tensor_parallel = 2, .pipeline_parallel = 2, .data_parallel = 2}) ==
         Fields{"tensor_parallel", "pipeline_parallel"});

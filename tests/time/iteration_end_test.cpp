@@ -113,6 +113,29 @@ TEST_CASE("data parallel: gradients hide behind the backward pass, parameters be
         alone.reduction + alone.gather);
 }
 
+TEST_CASE("data parallel: with ZeRO 2 under a pipeline, every group of microbatches reduces its gradients") {
+  const Software beside{.overlap_grad_reduce = true};
+  const auto times = [&](DataSharding sharding, std::int64_t batch, const Software& software) {
+    const Strategy strategy{.tensor_parallel = 8,
+                            .pipeline_parallel = 4,
+                            .virtual_pipeline = 2,
+                            .data_parallel = 8,
+                            .data_sharding = sharding};
+    const Workload workload{.global_batch = batch, .sequence = 2048};
+    const IterationEnd end =
+        iteration_end(k22::gpt3_175b().model, strategy, workload, billion, {}, 8, performance(), software);
+    return end_times(end, {}).data_communication - end.tied_embeddings;
+  };
+  using enum DataSharding;
+  const auto groups = [&](const Software& software) {
+    return times(zero2, 3 * 4 * 8, software) - times(zero1, 3 * 4 * 8, software);
+  };
+  CHECK(times(zero2, 4 * 8, beside) == times(zero1, 4 * 8, beside));
+  const Seconds apart = groups(Software{});
+  CHECK(apart > Seconds(0));
+  CHECK(groups(beside) / apart == tests::about(performance().rates.collectives.overlap_loss.value));
+}
+
 TEST_CASE("tied embeddings: reduced between two pipeline ranks, and only there") {
   const Transformer model = k22::gpt3_175b().model;
   Strategy strategy{.tensor_parallel = 8, .pipeline_parallel = 8};

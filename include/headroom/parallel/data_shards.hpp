@@ -58,6 +58,19 @@ constexpr bool keeps_gathered(const Strategy& strategy) {
   return strategy.no_reshard_after_forward || strategy.pipeline_parallel > 1;
 }
 
+// Returns whether pipeline ranks reduce the gradients of a virtual stage to shards after each group of
+// microbatches, while the next virtual stage computes. Gradients of two virtual stages are then whole at a
+// time. This is ZeRO 2 under an interleaved pipeline [Llama 3, arXiv:2407.21783, section 3.3.2 and 3.3.4].
+constexpr bool reduces_by_group(const Strategy& strategy) {
+  return strategy.data_sharding == DataSharding::zero2 && strategy.pipeline_parallel > 1;
+}
+
+// Returns how often an iteration reduces the gradients of a virtual stage then.
+constexpr std::int64_t reduced_groups(const Strategy& strategy, const Workload& workload) {
+  const std::int64_t group = group_size(strategy);
+  return (microbatches(strategy, workload) + group - 1) / group;
+}
+
 // Returns whether every backward pass reduces its gradients, so that no unsharded gradient outlives it. A
 // stack that sums the gradients of several microbatches first also reduces in the pass if there is only one
 // [accelerate, Accelerator.accumulate enters no_sync only between steps of the optimizer].

@@ -86,6 +86,7 @@ struct IterationEnd {
   bool reduces_beside = false;  // the reduction overlaps the last backward pass
   bool gathers_beside = false;  // the gather overlaps the next forward pass
   double overlap_loss = 0;      // CollectiveRates::overlap_loss
+  double earlier_groups = 0;    // of microbatches that reduce before the last one (reduces_by_group)
   Seconds tied_embeddings;
   Seconds bucket_copies;          // of gradients to the buckets that are reduced, and back
   Seconds model_copies;           // gradients between the copies of the model that pipeline ranks hold

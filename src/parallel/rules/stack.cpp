@@ -96,7 +96,7 @@ constexpr std::array stack_sharding_rows{
     Rule{"data_sharding",
          [](const RuleCase& it) {
            return it.software.sharding.with_pipeline || it.strategy.pipeline_parallel == 1 ||
-                  !shards_weights(it.strategy) || !has_mode(it) ||
+                  !shards_gradients(it.strategy) || !has_mode(it) ||
                   !has(it.software.axes, ParallelAxis::pipeline);
          },
          "{} cannot be combined with `pipeline_parallel` on the stack {}", of_lists,

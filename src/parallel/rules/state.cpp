@@ -4,6 +4,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
+#include "headroom/parallel/data_shards.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom::rules {
@@ -48,13 +49,12 @@ constexpr std::array sharding_rows{
            return it.strategy.data_sharding != DataSharding::none || it.strategy.shard_size == 0;
          },
          "needs `data_sharding` zero1, zero2 or zero3", "PyTorch, ShardingStrategy.HYBRID_SHARD"},
-    Rule{"data_sharding",
-         [](const RuleCase& it) {
-           return !divides_gradients(it) || divides_weights(it) || it.strategy.pipeline_parallel <= 1;
-         },
-         "must be none, zero1 or zero3 with `pipeline_parallel`: microbatches of a pipeline accumulate "
-         "unsharded gradients",
-         "DeepSpeed, runtime/pipe/engine.py: ZeRO-2 does not go with pipelines"},
+    Rule{
+        "data_sharding",
+        [](const RuleCase& it) { return !reduces_by_group(it.strategy) || it.strategy.virtual_pipeline > 1; },
+        "must be none, zero1 or zero3 with `pipeline_parallel` and one virtual stage on a rank: its "
+        "microbatches accumulate unsharded gradients until the last",
+        "DeepSpeed, runtime/pipe/engine.py: ZeRO-2 does not go with pipelines"},
     Rule{"data_sharding",
          [](const RuleCase& it) {
            const Strategy& strategy = it.strategy;
