@@ -15,7 +15,7 @@ struct CatalogName {
   std::string_view because;  // where the two names do not show it
 };
 
-inline constexpr std::array<CatalogName, 186> catalog_names{{
+inline constexpr std::array<CatalogName, 187> catalog_names{{
     {"model", "openai-community/gpt2", "gpt2-small", ""},
     {"model", "openai-community/gpt2-medium", "gpt2-medium", ""},
     {"model", "openai-community/gpt2-large", "gpt2-large", ""},
@@ -181,6 +181,7 @@ inline constexpr std::array<CatalogName, 186> catalog_names{{
     {"software", "NVIDIA-NeMo/Megatron-Bridge", "nemo-2025", ""},
     {"software", "NVIDIA/NeMo", "nemo-2025", ""},
     {"software", "pytorch/torchtitan", "torchtitan-2025", "the newest of its releases"},
+    {"software", "deepseek-2024", "dualpipe-2025", ""},
     {"software", "deepspeedai/DeepSpeed", "deepspeed-2025", ""},
     {"software", "microsoft/DeepSpeed", "deepspeed-2025", ""},
     {"software", "nemo-framework", "nemo-2025", ""},

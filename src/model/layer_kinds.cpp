@@ -77,10 +77,19 @@ std::vector<LayerRun> distinct_runs(const std::vector<LayerDescription>& kinds,
 
 OpTable table_of(LayerDescription layer, const LayerChoices& choices) {
   layer.architecture = with_kernels(layer.architecture, choices.kernels);
-  const bool pads_rows = choices.pads_rows && is_narrow(choices.precision);
-  return layer_in(
-      layer_ops(layer, choices.micro_batch, choices.dispatcher, pads_rows, choices.pads_to_capacity),
-      choices.precision, choices.scope);
+  const bool narrow = is_narrow(choices.precision);
+  const NarrowParts parts = narrow ? choices.kernels.fp8_parts : NarrowParts{};
+  if (parts.activation_input) {
+    layer.architecture.kernels.activation_input = Dtype::fp8_blockwise;
+  } else if (choices.scope.activation_input) {
+    layer.architecture.kernels.activation_input = Dtype::fp8;
+  }
+  OpTable table = layer_in(layer_ops(layer, choices.micro_batch, choices.dispatcher,
+                                     choices.pads_rows && narrow, choices.pads_to_capacity),
+                           choices.precision, choices.scope);
+  if (parts.context) table = with_stored_context(std::move(table));
+  if (parts.dispatch) table = with_narrow_dispatch(std::move(table));
+  return table;
 }
 
 // Consecutive layers of one kind, all of them at 16 bits or none.

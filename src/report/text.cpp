@@ -134,6 +134,7 @@ std::string policy_line(const Strategy& strategy, const Software& software) {
   if (is_narrow(strategy.precision)) text += fmt::format(", {} linears", name_of(strategy.precision));
   if (strategy.precision_scope.attention) text += ", attention in it too";
   if (strategy.precision_scope.output_layer) text += ", the output layer in it too";
+  if (strategy.precision_scope.activation_input) text += ", inputs of SwiGLU saved in FP8";
   if (has_bf16_layers(strategy.precision_scope)) {
     text +=
         fmt::format(", {} first and {} last layers in BF16", strategy.precision_scope.bf16_layers_at_start,

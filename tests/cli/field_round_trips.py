@@ -49,6 +49,7 @@ EXAMPLES = {
     "bf16_layers_at_start": ("2", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
     "bf16_layers_at_end": ("3", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
     "fp8_attention": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
+    "fp8_activation_input": ("yes", []),
     "fp8_output_layer": ("yes", ["--system", "dgx-b200-180g", "--precision", "mxfp8"]),
     "bf16_modules": ("attention", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
     "tp_only_amax_red": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8_delayed"]),
@@ -71,14 +72,14 @@ EXAMPLES = {
     "moe_router_padding": ("yes", ["--system", "dgx-h100-80g", "--precision", "fp8"]),
     "moe_pad_to_capacity": ("yes", ["--set", "experts.capacity_factor=1.5"]),
     "moe_imbalance": ("1.5", []),
-    "overlap_expert_all_to_all": ("yes", ["--data-parallel", "4", "--expert-parallel", "4"]),
     "moe_balancing": ("loss_free", []),
+    "overlap_expert_all_to_all": ("yes", ["--data-parallel", "4", "--expert-parallel", "4"]),
 }
 # Fields of models with experts.
 MODELS = {name: "mixtral-8x7b" for name in ("expert_parallel", "expert_tensor_parallel", "moe_dispatcher", "moe_router_padding", "moe_pad_to_capacity", "moe_imbalance", "moe_balancing", "overlap_expert_all_to_all")}
 # And of models with flash attention.
 MODELS.update({name: "llama-3-8b" for name in ("context_parallel", "cp_comm", "hierarchical_cp_sizes", "fp8_attention",
-                                               "fp8_output_layer")})
+                                               "fp8_output_layer", "fp8_activation_input")})
 # No frontier has strategies with these, nor has a search that is not asked for them.
 NEVER_PRINTED = {"recompute_method", "distribute_saved_activations", "overlap_expert_all_to_all"}
 

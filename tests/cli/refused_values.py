@@ -52,6 +52,7 @@ REFUSED = {
     "bf16-layers-at-end": [("2", [])],
     "fp8-attention": [(None, [])],
     "fp8-output-layer": [(None, [])],
+    "fp8-activation-input": [(None, [])],
     "bf16-modules": [("nonsense", []), ("attention", [])],
     "tp-only-amax-red": [(None, [])],
     "gradient-dtype": [("nonsense", []), ("int8", [])],

@@ -1,6 +1,7 @@
 // Theorems about op tables whose linears multiply fewer than 16 bits.
 #include "headroom/model/precision.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -198,6 +199,73 @@ TEST_CASE("precision: no FLOP and no weight more or less") {
           forward_flops(plain, narrow_sequence, every_op(plain)));
     CHECK(parameters(narrow, narrow_sequence) == parameters(plain, narrow_sequence));
   }
+}
+
+namespace {
+
+constexpr Sharding narrow_experts{.beside = {{ParallelAxis::expert}}};
+
+const StoredTensor* stored(const StoredTensors& tensors, const OpTable& table, std::string_view op,
+                           std::string_view name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const StoredTensor& tensor) {
+    return tensor.name == name && table.ops()[static_cast<std::size_t>(tensor.op)].name == op;
+  });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+// The table of a layer of llama, or of experts, under these choices.
+OpTable table_under(const Architecture& architecture, const LayerChoices& choices) {
+  Transformer model;
+  model.architecture = architecture;
+  model.layers = 1;
+  return layers_of(model, choices).kinds[0].ops;
+}
+
+}  // namespace
+
+TEST_CASE("precision: a SwiGLU saves its input in FP8, in any precision of linears") {
+  for (const Precision precision : {Precision::bf16, Precision::fp8}) {
+    const OpTable table = table_under(llama, {.precision = precision, .scope = {.activation_input = true}});
+    const StoredTensors tensors = stored_tensors(table, {});
+    const StoredTensor* const input = stored(tensors, table, "activation", "FP8 input");
+    REQUIRE(input != nullptr);
+    CHECK(input->bytes == 2 * s * b * f);
+    CHECK(stored(tensors, table, "activation", "gate and up") == nullptr);
+  }
+}
+
+TEST_CASE("precision: a stack's FP8 parts are those of layers in fewer than 16 bits alone") {
+  LayerChoices choices{.precision = Precision::fp8_blockwise, .dispatcher = Dispatcher::deepep};
+  choices.kernels.fp8_parts = {.activation_input = true, .context = true, .dispatch = true};
+  const OpTable table = table_under(sparse, choices);
+  const StoredTensors tensors = stored_tensors(table, {});
+  // One copy of the context for both, of 12 bits and a scale for 128 elements.
+  const StoredTensor* const context = stored(tensors, table, "flash_attention", "E5M6 copy");
+  REQUIRE(context != nullptr);
+  CHECK(context->bytes == Expr(Rational(49, 32)) * (a * e * s * b));
+  CHECK(stored(tensors, table, "projection", "FP8 copy") == nullptr);
+
+  // What the activation reads is saved even if the activation is made again.
+  const RecomputedOps again{.ops = ops_named(table, {"expert_activation"}),
+                            .discarded = ops_named(table, {"expert_activation"})};
+  const StoredTensors left = stored_tensors(table, {}, again);
+  const StoredTensor* const input = stored(left, table, "expert_activation", "FP8 input");
+  REQUIRE(input != nullptr);
+  CHECK(input->kept);
+
+  const auto sent = [](const OpTable& of, Conjugate name) {
+    const Collectives all = collectives(of, narrow_experts);
+    return *std::find_if(all.begin(), all.end(), [&](const Collective& it) { return it.name == name; });
+  };
+  const Collective dispatch = sent(table, Conjugate::dispatch);
+  const Collective combine = sent(table, Conjugate::combine);
+  CHECK(dispatch.bytes * 64 == dispatch.backward_bytes * 33);
+  CHECK(combine.backward_bytes * 64 == combine.bytes * 33);
+
+  choices.precision = Precision::bf16;
+  const OpTable half = table_under(sparse, choices);
+  CHECK(stored(stored_tensors(half, {}), half, "flash_attention", "E5M6 copy") == nullptr);
+  CHECK(sent(half, Conjugate::dispatch).bytes == sent(half, Conjugate::dispatch).backward_bytes);
 }
 
 }  // namespace headroom

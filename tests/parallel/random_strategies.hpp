@@ -35,6 +35,7 @@ inline constexpr std::array field_values{
     FieldValues{"moe_dispatcher", "alltoall;allgather;deepep;hybridep"},
     FieldValues{"moe_router_padding", "yes;no"},
     FieldValues{"moe_pad_to_capacity", "yes;no"},
+    FieldValues{"fp8_activation_input", "yes;no"},
     FieldValues{"micro_batch", "1;2;3;4"},
     FieldValues{"global_batch", "1;8;48;64;96;1000"},
     FieldValues{"sequence", "2048;4096;1001;8192;64"},

@@ -11,7 +11,8 @@ namespace headroom {
 
 // `half` is FP16 or BF16 if neither is stated; memory and tensor cores treat both alike. `fp8` has one scale
 // a tensor. `fp8_blockwise` has one for 1 x 128 activations or 128 x 128 weights. `mxfp8` has one for 32
-// elements, `nvfp4` one for 16. The bits of an element do not include scales.
+// elements, `nvfp4` one for 16. `e5m6` is for storage, with one for 128 [DeepSeek-V3, arXiv:2412.19437,
+// section 3.3.3]. The bits of an element do not include scales.
 enum class Dtype : std::uint8_t {
   boolean,
   half,
@@ -24,7 +25,8 @@ enum class Dtype : std::uint8_t {
   fp8_blockwise,
   mxfp8,
   nvfp4,
-  int32
+  int32,
+  e5m6
 };
 
 // Unit of a device that computes with a dtype.
@@ -47,7 +49,7 @@ struct DtypeRow {
   BlockScales scales = {};
 };
 
-inline constexpr std::array<DtypeRow, 12> dtypes{{
+inline constexpr std::array<DtypeRow, 13> dtypes{{
     {Dtype::boolean, "boolean", 8, Arithmetic::none},
     {Dtype::half, "half", 16, Arithmetic::half},
     {Dtype::fp32, "fp32", 32, Arithmetic::fp32},
@@ -60,6 +62,7 @@ inline constexpr std::array<DtypeRow, 12> dtypes{{
     {Dtype::mxfp8, "mxfp8", 8, Arithmetic::fp8, {8, 32, 32}},
     {Dtype::nvfp4, "nvfp4", 4, Arithmetic::fp4, {8, 16, 16}},
     {Dtype::int32, "int32", 32, Arithmetic::none},
+    {Dtype::e5m6, "e5m6", 12, Arithmetic::none, {32, 128, 128 * 128}},
 }};
 
 constexpr const DtypeRow& row_of(Dtype dtype) { return dtypes[static_cast<std::size_t>(dtype)]; }
@@ -116,6 +119,7 @@ inline constexpr std::array<Spelling<Dtype>, dtypes.size()> spellings<Dtype>{{
     {Dtype::mxfp8, dtypes[9].name},
     {Dtype::nvfp4, dtypes[10].name},
     {Dtype::int32, dtypes[11].name},
+    {Dtype::e5m6, dtypes[12].name},
 }};
 
 }  // namespace headroom

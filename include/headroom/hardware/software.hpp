@@ -292,6 +292,7 @@ struct Software {
   Sourced<double> product_rate{1, Origin::exact,
                                "the libraries that the rates were fitted on"};  // factor on GEMM rates
   std::optional<Sourced<ExpertWeighting>> expert_weighting;                     // absent: in the activation
+  std::vector<NarrowPart> fp8_parts;  // of layers in fewer than 16 bits: what else is stored or sent so
   Sourced<ExpertProducts> expert_products{ExpertProducts::per_expert, Origin::assumed,
                                           "What stacks do that say nothing else: a product for each expert"};
   StackMemory memory;
@@ -322,6 +323,14 @@ struct Software {
 
 // Returns the kernels that a stack runs for the layers and the loss of a model that states none.
 inline StackKernels kernels_of(const Software& software) {
+  NarrowParts fp8_parts;
+  for (const NarrowPart part : software.fp8_parts) {
+    switch (part) {
+      case NarrowPart::activation_input: fp8_parts.activation_input = true; break;
+      case NarrowPart::context: fp8_parts.context = true; break;
+      case NarrowPart::dispatch: fp8_parts.dispatch = true; break;
+    }
+  }
   const bool compiled = software.launches == Launches::compiled;
   const bool compiles_loss =
       compiled && software.compiles_loss && software.cross_entropy == CrossEntropy::plain;
@@ -336,7 +345,8 @@ inline StackKernels kernels_of(const Software& software) {
           .kv_sharing = software.kv_sharing,
           .cross_entropy = compiles_loss ? CrossEntropy::compiled : software.cross_entropy,
           .holds_logits = software.memory.holds_logits,
-          .compiled_layers = compiled};
+          .compiled_layers = compiled,
+          .fp8_parts = fp8_parts};
 }
 
 template <>

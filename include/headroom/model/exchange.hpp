@@ -95,8 +95,9 @@ constexpr bool sends_padded(Dispatcher dispatcher) { return dispatcher == Dispat
 struct Exchange {
   ParallelAxis axis = ParallelAxis::expert;
   Conjugate name = Conjugate::dispatch;
-  int value = -1;                   // received if it precedes the op, sent if it follows
-  std::optional<Dtype> dtype = {};  // of the transfer, if not the value's
+  int value = -1;                            // received if it precedes the op, sent if it follows
+  std::optional<Dtype> dtype = {};           // of the transfer, if not the value's
+  std::optional<Dtype> backward_dtype = {};  // of the backward pass's, if another
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 

@@ -87,6 +87,19 @@ enum class AttentionLayout : std::uint8_t { sequence_first, batch_first };
 // output_fp32: the output in FP32, which is saved [torchtitan, models/moe/moe.py].
 enum class ExpertWeighting : std::uint8_t { activation, output, output_fp32 };
 
+// What FP8 training also stores or sends in fewer than 16 bits, beside the inputs of linears.
+// activation_input: what a SwiGLU saves, in E4M3 with a scale for 128 elements.
+// context: what attention and its projection save, one copy for both, in E5M6.
+// dispatch: tokens on their way to experts, and the gradients of the experts' output likewise, in E4M3.
+// [DeepSeek-V3, arXiv:2412.19437, section 3.3.3]
+enum class NarrowPart : std::uint8_t { activation_input, context, dispatch };
+struct NarrowParts {
+  bool activation_input = false;
+  bool context = false;
+  bool dispatch = false;
+  friend auto operator<=>(const NarrowParts&, const NarrowParts&) = default;
+};
+
 // Kernels where the architecture leaves them open. Fields marked "exact" change only `--detail exact`. Absent
 // fields are the training stack's (StackKernels).
 struct Kernels {
@@ -109,6 +122,7 @@ struct Kernels {
   bool weight_copies = false;  // autocast keeps half-precision copies of fp32 weights
   bool holds_logits = false;   // the training loop, as its stack says
   ExpertWeighting expert_weighting = ExpertWeighting::activation;  // likewise
+  Dtype activation_input = Dtype::half;  // what a fused SwiGLU saves of its input; the strategy says it
   friend bool operator==(const Kernels&, const Kernels&) = default;
 };
 
@@ -125,6 +139,7 @@ struct StackKernels {
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
   bool holds_logits = false;     // the training loop, during the backward pass
   bool compiled_layers = false;  // a checkpoint's cache keeps no more of one than its backward pass needs
+  NarrowParts fp8_parts = {};    // of layers whose linears are in fewer than 16 bits
   friend auto operator<=>(const StackKernels&, const StackKernels&) = default;
 };
 
@@ -133,6 +148,12 @@ inline constexpr std::array<Spelling<AttentionKernel>, 3> spellings<AttentionKer
     {AttentionKernel::unfused, "unfused"},
     {AttentionKernel::flash, "flash"},
     {AttentionKernel::sdpa_math, "sdpa_math"},
+}};
+template <>
+inline constexpr std::array<Spelling<NarrowPart>, 3> spellings<NarrowPart>{{
+    {NarrowPart::activation_input, "activation_input"},
+    {NarrowPart::context, "context"},
+    {NarrowPart::dispatch, "dispatch"},
 }};
 template <>
 inline constexpr std::array<Spelling<ExpertWeighting>, 3> spellings<ExpertWeighting>{{

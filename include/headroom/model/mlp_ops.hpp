@@ -46,15 +46,35 @@ constexpr Clamped clamped(OpBuilder& layer, ValueId input, std::string_view name
   return result;
 }
 
+// Adds the cast of an activation's input to FP8, which the activation then reads. A recomputed activation is
+// made again from it.
+constexpr ValueId quantized(OpBuilder& layer, ValueId input, std::string_view activation) {
+  const Value whole = layer.table[input];
+  const ValueId output =
+      layer.table.value({"FP8 input", whole.elements, layer.arch.kernels.activation_input, whole.placement});
+  layer.table.op({.name = activation == "expert_activation"   ? "expert_quantize"
+                          : activation == "shared_activation" ? "shared_quantize"
+                                                              : "quantize",
+                  .kind = OpKind::copy,
+                  .region = Placement::split,
+                  .inputs = {input},
+                  .outputs = {output},
+                  .adds = true,  // its input's gradient is its output's
+                  .input_gradient = Dtype::half});
+  return output;
+}
+
 // Adds an activation with `elements` output elements, one for each of the width. The same kernel multiplies
 // by `factor`, if there is one: a number for each token.
 constexpr ValueId activation(OpBuilder& layer, ValueId projected, std::string_view name,
                              std::string_view clamp, const Monomial& elements, ValueId factor = nowhere) {
   using namespace symbols;
-  const Clamped read = clamped(layer, projected, clamp, elements);
+  Clamped read = clamped(layer, projected, clamp, elements);
+  if (reads_quantized(layer.arch)) read.inputs[0] = quantized(layer, read.inputs[0], name);
   const ValueId input = read.inputs[0];
   Op op{.name = name, .region = Placement::split, .inputs = {}};
   for (const ValueId each : read.inputs) op.inputs.push_back(each);
+  if (reads_quantized(layer.arch)) op.input_gradient = Dtype::half;
   const ValueId output = layer.table.value({"activated", elements, Dtype::half, Placement::split});
   op.outputs = {output};
   const bool unfused = layer.arch.kernels.activation.value_or(Fusion::fused) == Fusion::unfused;
@@ -72,7 +92,14 @@ constexpr ValueId activation(OpBuilder& layer, ValueId projected, std::string_vi
       break;
     case Activation::swiglu:
     case Activation::geglu:
-      op.saves.push_back({input, why::input_gradient});
+      if (stores_narrow(layer.arch)) {
+        const Value whole = layer.table[input];
+        op.temporaries.push_back(layer.table.value(whole));  // it is cast back for the backward pass
+        layer.keep(op, {"FP8 input", whole.elements, layer.arch.kernels.activation_input, whole.placement},
+                   why::input_gradient);
+      } else {
+        op.saves.push_back({input, why::input_gradient});
+      }
       if (unfused) {
         layer.keep(op, {"activated gate", elements, Dtype::half, Placement::split}, why::other_factor);
         if (read.ahead) {

@@ -121,6 +121,8 @@ struct PrecisionScope {
   bool attention = false;     // the products of flash attention [Megatron-LM, --fp8-dot-product-attention]
   bool output_layer = false;  // [Megatron-LM, --fp8-output-proj]
   PrecisionModules bf16_modules = {};  // at 16 bits in every layer [Megatron-LM, --te-precision-config-file]
+  // In any precision: a SwiGLU saves its input in E4M3 [Megatron-LM, --activation-func-fp8-input-store].
+  bool activation_input = false;
   friend constexpr auto operator<=>(const PrecisionScope&, const PrecisionScope&) = default;
 };
 
@@ -162,6 +164,53 @@ constexpr OpTable with_narrow_attention(OpTable table, Precision precision) {
 constexpr OpTable with_half_modules(OpTable table, const PrecisionModules& modules) {
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if (is_among(modules, table.ops()[i])) table.change(i).always_half = true;
+  }
+  return table;
+}
+
+// Returns the table with one E5M6 copy of the context, for the backward passes of attention and of the linear
+// behind it.
+constexpr OpTable with_stored_context(OpTable table) {
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (table.ops()[i].kind != OpKind::flash_attention) continue;
+    const ValueId context = table.ops()[i].outputs[0];
+    Value copy = table[context];
+    const ValueId whole = table.value(copy);
+    copy.name = "E5M6 copy";
+    copy.dtype = Dtype::e5m6;
+    copy.buffer = nowhere;
+    copy.producer = static_cast<int>(i);
+    const ValueId made = table.value(copy);
+    for (std::size_t j = 0; j < table.ops().size(); ++j) {
+      const Op& reads = table.ops()[j];
+      if (j != i && (reads.kind != OpKind::linear || reads.inputs[0] != context || reads.saves.empty()))
+        continue;
+      Op& op = table.change(j);
+      for (Save& save : op.saves) {
+        if (j != i || save.value == context) save.value = made;
+      }
+      if (j == i) {
+        op.outputs.push_back(made);
+        op.temporaries.push_back(whole);
+      }
+    }
+  }
+  return table;
+}
+
+// Returns the table with tokens dispatched in FP8, and the gradients of the experts' output likewise. The
+// experts' output and the gradients of tokens travel in 16 bits.
+constexpr OpTable with_narrow_dispatch(OpTable table) {
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    for (std::size_t j = 0; j < table.ops()[i].exchanges.size(); ++j) {
+      const Exchange& sent = table.ops()[i].exchanges[j];
+      if (sent.axis != ParallelAxis::expert || table[sent.value].dtype != Dtype::half) continue;
+      if (sent.name != Conjugate::dispatch && sent.name != Conjugate::combine) continue;
+      Exchange& changed = table.change(i).exchanges[j];
+      const bool forward = changed.name == Conjugate::dispatch;
+      changed.dtype = forward ? Dtype::fp8_blockwise : Dtype::half;
+      changed.backward_dtype = forward ? Dtype::half : Dtype::fp8_blockwise;
+    }
   }
   return table;
 }

@@ -102,6 +102,20 @@ constexpr bool is_gated(Activation activation) {
   return activation == Activation::swiglu || activation == Activation::geglu;
 }
 
+// Returns whether the activation can save its input in fewer than 16 bits: a fused SwiGLU [Megatron-LM,
+// core/fusions/fused_bias_swiglu.py, fp8_input_store].
+constexpr bool can_store_narrow(const Architecture& layer) {
+  return layer.activation == Activation::swiglu &&
+         layer.kernels.activation.value_or(Fusion::fused) == Fusion::fused;
+}
+constexpr bool stores_narrow(const Architecture& layer) {
+  return can_store_narrow(layer) && layer.kernels.activation_input == Dtype::fp8;
+}
+// Returns whether the activation reads its input in blocks of FP8.
+constexpr bool reads_quantized(const Architecture& layer) {
+  return can_store_narrow(layer) && layer.kernels.activation_input == Dtype::fp8_blockwise;
+}
+
 // Returns the architecture with a training stack's kernels where the architecture states none.
 constexpr Architecture with_kernels(Architecture architecture, const StackKernels& of_stack) {
   Kernels& own = architecture.kernels;

@@ -72,12 +72,14 @@ constexpr Collectives collectives(const OpTable& table, const Sharding& sharding
         if (enters(asked.name) != entering || !divided_along(sharding, asked.axis)) continue;
         if (asked.name == Conjugate::scatter && !sharding.sequence) continue;  // no sequence shards
         const Value& value = table[asked.value];
-        const Monomial bytes = whole_bytes(value, sharding, asked.dtype.value_or(value.dtype)) *
-                               share(value.placement, sharding);
+        const Dtype dtype = asked.dtype.value_or(value.dtype);
+        const auto sent = [&](Dtype of) {
+          return whole_bytes(value, sharding, of) * share(value.placement, sharding);
+        };
         result.push_back({.name = asked.name,
                           .op = static_cast<int>(i),
-                          .bytes = bytes,
-                          .backward_bytes = bytes,
+                          .bytes = sent(dtype),
+                          .backward_bytes = sent(asked.backward_dtype.value_or(dtype)),
                           .recomputed = runs_again,
                           .axis = asked.axis});
       }

@@ -43,12 +43,12 @@ struct ValueUse {
   OpSet split_savers = 0;     // savers that run on 1/t
   OpSet gathered_savers = 0;  // savers that keep the gathered value
   OpSet readers = 0;
-  bool copy = false;  // below 16 bits: savers can make it again from what they read
+  bool copy = false;  // below 16 bits, of what savers read: they can make it again
   friend bool operator==(const ValueUse&, const ValueUse&) = default;
 };
 
 constexpr ValueUse use_of(const OpTable& table, ValueId value) {
-  ValueUse use{.copy = is_narrow(table[value].dtype)};
+  ValueUse use;
   if (table[value].producer != nowhere)
     use.producer = op_bit(static_cast<std::size_t>(table[value].producer));
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
@@ -61,6 +61,7 @@ constexpr ValueUse use_of(const OpTable& table, ValueId value) {
     }
     if (op.inputs.contains(value)) use.readers |= op_bit(i);
   }
+  use.copy = is_narrow(table[value].dtype) && use.readers == 0;
   return use;
 }
 

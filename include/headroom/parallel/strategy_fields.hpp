@@ -236,6 +236,10 @@ inline constexpr std::array strategy_fields{
     StrategyField{"fp8_output_layer", member<&Strategy::precision_scope, &PrecisionScope::output_layer>(),
                   "strategy/fp8_output_layer", "", "fp8-output-proj", 0, FieldGroup::saved,
                   FieldDistance::none, false, "", "With mxfp8: the output layer in MXFP8 too"},
+    StrategyField{
+        "fp8_activation_input", member<&Strategy::precision_scope, &PrecisionScope::activation_input>(),
+        "strategy/fp8_activation_input", "", "activation-func-fp8-input-store", 0, FieldGroup::saved,
+        FieldDistance::none, false, "", "Save the input of SwiGLU in FP8, in any precision"},
     StrategyField{"bf16_modules", member<&Strategy::precision_scope, &PrecisionScope::bf16_modules>(),
                   "strategy/bf16_modules", "", "", 0, FieldGroup::saved, FieldDistance::none, false,
                   "NAME,NAME,...", bf16_modules_help.view()},

@@ -21,6 +21,7 @@ constexpr LaunchKey keys_of_core[] = {
     {"fp8_param", LaunchUse::on, "fp8_param_gather"},
     {"fp8_param_gather", LaunchUse::on, "fp8_param_gather"},
     {"fp8_dot_product_attention", LaunchUse::on, "fp8_attention"},
+    {"activation_func_fp8_input_store", LaunchUse::on, "fp8_activation_input"},
     {"tp_only_amax_red", LaunchUse::on, "tp_only_amax_red"},
     {"num_layers_at_start_in_bf16", LaunchUse::field, "bf16_layers_at_start"},
     {"num_layers_at_end_in_bf16", LaunchUse::field, "bf16_layers_at_end"},

@@ -37,6 +37,7 @@ class MegatronFlags {
     add_overlaps();
     add_recomputation();
     add_precision();
+    add_stored();
     add_optimizer();
     add_offload();
     add_graphs();
@@ -236,6 +237,10 @@ class MegatronFlags {
     if (scope.output_layer) on("model", "fp8_output_proj");
     if (scope.bf16_modules.contains(PrecisionModule::mtp)) on("model", "keep_mtp_spec_in_bf16");
     if (strategy_.tp_only_amax_red) on("model", "tp_only_amax_red");
+  }
+
+  void add_stored() {
+    if (strategy_.precision_scope.activation_input) on("model", "activation_func_fp8_input_store");
   }
 
   void add_optimizer() {

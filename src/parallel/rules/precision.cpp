@@ -39,6 +39,16 @@ constexpr std::array wide_rows{
     Rule{"bf16_modules", [](const RuleCase& it) { return scope_of(it).bf16_modules.empty(); }, needs_narrow,
          of_wide}};
 
+constexpr std::array stored_rows{
+    Rule{"fp8_activation_input",
+         [](const RuleCase& it) {
+           return !scope_of(it).activation_input || any_layer(it.model, [&](const Architecture& layer) {
+             return can_store_narrow(with_kernels(layer, kernels_of(it.software)));
+           });
+         },
+         "needs a fused SwiGLU (the model's `activation` and `kernels.activation`)",
+         "Megatron-LM, core/transformer/transformer_config.py, activation_func_fp8_input_store"}};
+
 void once_with_bf16_layers(const RuleCase& it, VisitCase visit) {
   if (!is_narrow(it) || !has_bf16_layers(scope_of(it))) return;
   RuleCase of = it;
@@ -326,6 +336,7 @@ constexpr std::array extent_rows{
 
 constexpr std::array precision_topics{
     Topic{"amax", Whose::mechanism, Reads::layout, once, amax_rows},
+    Topic{"stored input", Whose::mechanism, Reads::layout, once, stored_rows},
     Topic{"16 bits", Whose::mechanism, Reads::layout, once_wide, wide_rows},
     Topic{"layers at 16 bits", Whose::mechanism, Reads::layout, once_with_bf16_layers, bf16_layer_rows},
     Topic{"modules at 16 bits", Whose::mechanism, Reads::layout, once_with_bf16_modules, bf16_module_rows},
