@@ -2,7 +2,6 @@
 #include "cli/output.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/report/oom.hpp"
-#include "io/text.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -14,7 +13,7 @@ struct MemoryFlags {
 
 ExitCode memory(const MemoryFlags& flags) {
   const Style style = style_of(flags.output);
-  const std::optional<OomMessage> message = read_oom_message(read_file(flags.file));
+  const std::optional<OomMessage> message = read_oom_log(flags.file);
   if (!message) {
     throw InputError(
         flags.file,

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string>
 #include <utility>
+
+#include "interop/byte_source.hpp"
 
 namespace headroom {
 namespace {
@@ -14,7 +17,8 @@ constexpr std::size_t longest_message = 4096;
 std::optional<Bytes> leading_bytes(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return std::nullopt;
+  constexpr double most = 1e12;  // of any unit; more, infinity or no number is nonsense
+  if (error != std::errc() || !(number >= 0 && number <= most)) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   constexpr std::array<std::pair<std::string_view, double>, 5> units{
       {{" bytes", 1}, {" KiB", 0x1p10}, {" MiB", 0x1p20}, {" GiB", 0x1p30}, {" TiB", 0x1p40}}};
@@ -40,17 +44,6 @@ std::optional<Bytes> bytes_before(std::string_view message, std::string_view wor
   return leading_bytes(before.substr(first == std::string_view::npos ? 0 : first + 1));
 }
 
-std::int64_t line_of(std::string_view text, std::size_t at) {
-  return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-}
-
-std::int64_t occurrences(std::string_view text, std::string_view words) {
-  std::int64_t count = 0;
-  for (std::size_t at = text.find(words); at != std::string_view::npos; at = text.find(words, at + 1))
-    ++count;
-  return count;
-}
-
 void read_new_form(std::string_view message, OomMessage& read) {
   read.capacity = bytes_after(message, "total capacity of ");
   if (!read.capacity) read.capacity = bytes_after(message, "total capacty of ");  // PyTorch 2.1
@@ -74,17 +67,15 @@ void read_old_form(std::string_view message, OomMessage& read) {
   if (reserved && read.allocated) read.unused = std::max(*reserved - *read.allocated, Bytes(0));
 }
 
-std::optional<OomMessage> torch_message(std::string_view text) {
-  constexpr std::string_view words = " out of memory. Tried to allocate ";
-  const std::size_t at = text.find(words);
-  if (at == std::string_view::npos) return std::nullopt;
+// Reads PyTorch's message whose words " out of memory. Tried to allocate " are at a place of a text.
+OomMessage torch_message(std::string_view text, std::size_t at) {
   const std::string_view message = text.substr(at, longest_message);
-  OomMessage read{.line = line_of(text, at), .messages = occurrences(text, words)};
+  OomMessage read;
   read.hip = text.substr(0, at).ends_with("HIP");
-  read.asked = leading_bytes(message.substr(words.size()));
+  read.asked = bytes_after(message, "Tried to allocate ");
   if (const std::size_t gpu = message.find("GPU "); gpu != std::string_view::npos) {
     std::int64_t number = 0;
-    const char* const first = message.data() + gpu + 4;
+    const char* const first = message.data() + gpu + std::string_view("GPU ").size();
     if (std::from_chars(first, message.data() + message.size(), number).ec == std::errc()) read.gpu = number;
   }
   if (message.find(" total capacity;") != std::string_view::npos) {
@@ -99,33 +90,89 @@ struct Words {
   std::string_view text;
   OutOf source;
 };
-constexpr std::array<Words, 8> others{{{"Cuda failure 'out of memory'", OutOf::nccl},
-                                       {"Cuda failure 2 'out of memory'", OutOf::nccl},
-                                       {"CUBLAS_STATUS_ALLOC_FAILED", OutOf::cublas},
-                                       {"CUDA error: out of memory", OutOf::driver},
-                                       {"RESOURCE_EXHAUSTED", OutOf::xla},
-                                       {"oom_kill event", OutOf::host},
-                                       {"oom-kill", OutOf::host},
-                                       {"Out of memory: Killed process", OutOf::host}}};
+// PyTorch's first: the others may follow from it.
+constexpr std::array<Words, 9> messages{{{" out of memory. Tried to allocate ", OutOf::torch},
+                                         {"Cuda failure 'out of memory'", OutOf::nccl},
+                                         {"Cuda failure 2 'out of memory'", OutOf::nccl},
+                                         {"CUBLAS_STATUS_ALLOC_FAILED", OutOf::cublas},
+                                         {"CUDA error: out of memory", OutOf::driver},
+                                         {"RESOURCE_EXHAUSTED", OutOf::xla},
+                                         {"oom_kill event", OutOf::host},
+                                         {"oom-kill", OutOf::host},
+                                         {"Out of memory: Killed process", OutOf::host}}};
+
+OomMessage message_at(std::string_view text, std::size_t at, OutOf source) {
+  if (source == OutOf::torch) return torch_message(text, at);
+  OomMessage read{.source = source};
+  if (source == OutOf::xla)
+    read.asked = bytes_after(text.substr(at, longest_message), "while trying to allocate ");
+  return read;
+}
+
+// The first message of each kind, in pieces of a log.
+class MessageScan {
+ public:
+  // Reads the messages that begin in the first `length` bytes of a piece. The next piece begins behind them.
+  void read(std::string_view piece, std::size_t length) {
+    for (std::size_t kind = 0; kind < messages.size(); ++kind) {
+      const Words& words = messages[kind];
+      for (std::size_t at = piece.find(words.text); at < length; at = piece.find(words.text, at + 1)) {
+        if (++counts_[kind] > 1) continue;
+        first_[kind] = message_at(piece, at, words.source);
+        first_[kind].line = lines_ + 1 + lines_in(piece.substr(0, at));
+      }
+    }
+    lines_ += lines_in(piece.substr(0, length));
+  }
+
+  [[nodiscard]] std::optional<OomMessage> first() const {
+    std::optional<std::size_t> found;
+    for (std::size_t kind = 0; kind < messages.size(); ++kind) {
+      if (counts_[kind] == 0) continue;
+      if (kind > 0 && found && (*found == 0 || first_[*found].line <= first_[kind].line)) continue;
+      found = kind;
+    }
+    if (!found) return std::nullopt;
+    OomMessage message = first_[*found];
+    message.messages = counts_[*found];
+    return message;
+  }
+
+ private:
+  static std::int64_t lines_in(std::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
+
+  std::array<OomMessage, messages.size()> first_;
+  std::array<std::int64_t, messages.size()> counts_{};
+  std::int64_t lines_ = 0;
+};
 
 }  // namespace
 
 std::optional<OomMessage> read_oom_message(std::string_view text) {
-  if (auto torch = torch_message(text)) return torch;
-  std::size_t first = std::string_view::npos;
-  std::optional<OomMessage> found;
-  for (const Words& words : others) {
-    const std::size_t at = text.find(words.text);
-    if (at >= first) continue;
-    first = at;
-    found = OomMessage{
-        .source = words.source, .line = line_of(text, at), .messages = occurrences(text, words.text)};
-    if (words.source == OutOf::xla) {
-      constexpr std::string_view asked = "while trying to allocate ";
-      found->asked = bytes_after(text.substr(at, longest_message), asked);
-    }
+  MessageScan scan;
+  scan.read(text, text.size());
+  return scan.first();
+}
+
+std::optional<OomMessage> read_oom_log(const std::string& path) {
+  constexpr std::size_t largest_log = std::size_t{1} << 36U;  // an endless device is refused
+  constexpr std::size_t piece = std::size_t{1} << 22U;
+  ByteSource source(path);
+  source.allow(largest_log);
+  MessageScan scan;
+  std::string text;
+  for (bool ended = false; !ended;) {
+    const std::size_t kept = text.size();
+    text.resize(kept + piece);
+    const auto count = static_cast<std::size_t>(source.sgetn(text.data() + kept, piece));
+    text.resize(kept + count);
+    ended = count < piece;
+    // What begins near the end is left for the next piece, which has the rest of it.
+    const std::size_t length = ended ? text.size() : text.size() - std::min(text.size(), longest_message);
+    scan.read(text, length);
+    text.erase(0, length);
   }
-  return found;
+  return scan.first();
 }
 
 }  // namespace headroom

@@ -84,10 +84,6 @@ std::string to_json_text(const OomReply& reply) {
 std::string render(const OomReply& reply, const Style& style) {
   if (style.format == Format::json) return to_json_text(reply);
   const OomMessage& message = reply.message;
-  std::string text = fmt::format("{}{} (line {}{}).\n{}\n", what_ran_out(message.source),
-                                 message.gpu ? fmt::format(" on GPU {}", *message.gpu) : "", message.line,
-                                 message.messages > 1 ? fmt::format(", first of {}", message.messages) : "",
-                                 cause_text(reply));
   Table table{.columns = {{"memory", Align::left}, {"GiB"}, {"of capacity"}}};
   for (const auto& [name, bytes] : parts_of(reply)) {
     if (!bytes) continue;
@@ -96,6 +92,11 @@ std::string render(const OomReply& reply, const Style& style) {
     table.rows.push_back({std::move(words), in_gib(*bytes),
                           message.capacity ? percent(*bytes / *message.capacity) : std::string()});
   }
+  if (style.format == Format::csv) return to_csv(table);
+  std::string text = fmt::format("{}{} (line {}{}).\n{}\n", what_ran_out(message.source),
+                                 message.gpu ? fmt::format(" on GPU {}", *message.gpu) : "", message.line,
+                                 message.messages > 1 ? fmt::format(", first of {}", message.messages) : "",
+                                 cause_text(reply));
   if (!table.rows.empty()) text += "\n" + render_table(table, style);
   text += "\nWhat mends it:\n";
   for (const std::string& remedy : reply.remedies) text += "- " + remedy + "\n";

@@ -1,6 +1,8 @@
 // Messages of runs that went out of memory, and what they tell.
 #include "headroom/interop/oom_message.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -87,6 +89,28 @@ TEST_CASE("out of memory: messages of other releases and programs") {
         Bytes(1024));
   CHECK_FALSE(read_oom_message("all is well").has_value());
   CHECK_FALSE(read_oom_message("").has_value());
+}
+
+TEST_CASE("out of memory: a long log is read in pieces, and lines and messages are counted through them") {
+  const std::string message = recent("2.00 GiB", "512.00 MiB", "78.50 GiB", "70.25 GiB", "1.00 GiB");
+  constexpr std::size_t piece = std::size_t{1} << 22U;
+  const std::string file = (std::filesystem::temp_directory_path() / "headroom_oom_test.log").string();
+  // The first message lies across the end of a piece, wherever that cuts it.
+  for (const std::size_t before : {piece - 4096, piece - 100, piece - 60, piece - 1, 2 * piece - 10}) {
+    std::string log;
+    while (log.size() + 64 < before) log += std::string(63, 'x') + "\n";
+    log += message + std::string(piece, 'y') + "\n" + message;
+    std::ofstream(file, std::ios::binary) << log;
+    const std::optional<OomMessage> read = read_oom_log(file);
+    std::filesystem::remove(file);
+    REQUIRE(read.has_value());
+    CHECK(read == read_oom_message(log));
+    CHECK(read->messages == 2);
+    CHECK(read->unused == 1.0_GiB);
+  }
+  CHECK(read_oom_message("CUBLAS_STATUS_ALLOC_FAILED\n" + message)->source == OutOf::torch);
+  CHECK(read_oom_message("oom-kill\nCUDA error: out of memory\n")->source == OutOf::host);
+  CHECK_FALSE(read_oom_message("CUDA out of memory. Tried to allocate nan GiB")->asked.has_value());
 }
 
 TEST_CASE("out of memory: cut and garbled messages are no danger") {

@@ -39,4 +39,8 @@ struct OomMessage {
 // others may follow from it.
 std::optional<OomMessage> read_oom_message(std::string_view text);
 
+// Likewise of a log of up to 64 GiB, gzipped or not, which is read in pieces. Throws InputError for a file that
+// cannot be read.
+std::optional<OomMessage> read_oom_log(const std::string& path);
+
 }  // namespace headroom
