@@ -93,7 +93,7 @@ std::string training_line(const Training& training, const TrainingInterval& cost
 std::vector<Column> training_columns(const Training& training) {
   if (training.tokens <= 0) return {};
   const std::string range = fmt::format("{:.0f}% ", 100 * interval_level);
-  std::vector<Column> columns{{"days"}, {range + "days", Align::right, 1}};
+  std::vector<Column> columns{{"days", Align::right, 1}, {range + "days", Align::right, 2}};
   if (training.price_per_device_hour) {
     columns.push_back({"price"});
     columns.push_back({range + "price", Align::right, 3});

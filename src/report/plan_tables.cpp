@@ -45,22 +45,22 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     table.columns.push_back({"tokens/s"});
   }
   // Beside what is compared there is less room; seconds of different batches do not compare.
-  const int beside_others = compares(report) ? 2 : 0;
-  const std::vector<Column> common{{"seconds", Align::right, compares_batches(report) ? 3 : 0},
-                                   {fmt::format("{:.0f}% seconds", 100 * interval_level), Align::right, 2},
+  const int beside_others = compares(report) ? 3 : 0;
+  const std::vector<Column> common{{"seconds", Align::right, compares_batches(report) ? 4 : 0},
+                                   {fmt::format("{:.0f}% seconds", 100 * interval_level), Align::right, 3},
                                    {"MFU (causal)"},
-                                   {"peak GiB", Align::right, beside_others},
-                                   {"free"},
+                                   {"peak GiB", Align::right, std::max(beside_others, 1)},
+                                   {"free", Align::right, 2},
                                    {"verdict", Align::left},
                                    {"TP"},
                                    {"PP"},
                                    {"VP"},
-                                   {"stages", Align::left, beside_others},
+                                   {"stages", Align::left, std::max(beside_others, 1)},
                                    {"DP"},
                                    {"MBS"},
-                                   {"SP", Align::left, 3},
+                                   {"SP", Align::left, 4},
                                    {"recompute", Align::left},
-                                   {"ZeRO", Align::right, 2}};
+                                   {"ZeRO", Align::right, 3}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
   const bool context = std::any_of(candidates.begin(), candidates.end(),
                                    [](const Candidate& one) { return one.strategy.context_parallel > 1; });
@@ -68,7 +68,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   const bool experts = any_experts(report.base.model);
   if (experts) {
     table.columns.push_back({"EP"});
-    table.columns.push_back({"ETP", Align::right, 2});
+    table.columns.push_back({"ETP", Align::right, 3});
   }
   const auto differ = [&](auto value_of_one) {
     const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(std::min(most, candidates.size()));
@@ -82,7 +82,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   if (exchanges) table.columns.push_back({"CP by", Align::left, 1});
   const bool dispatchers =
       report.space.moe_dispatcher.size() > 1 || differ([](const Strategy& of) { return of.moe_dispatcher; });
-  if (dispatchers) table.columns.push_back({"dispatcher", Align::left});
+  if (dispatchers) table.columns.push_back({"dispatcher", Align::left, 1});
   const bool precisions = report.space.precision.size() > 1;
   if (precisions) table.columns.push_back({"precision", Align::left});
   const bool schedules = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) {
