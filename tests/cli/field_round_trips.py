@@ -110,7 +110,7 @@ def text_of(value):
 
 def workload_flags(report):
     return "".join(f"--{key.replace('_', '-')}={report['workload'][key]} " 
-                   for key in ("global_batch", "sequence", "moe_imbalance"))
+                   for key in ("global_batch", "sequence", "moe_imbalance", "moe_balancing"))
 
 
 def flag(name, value):
