@@ -24,13 +24,25 @@ bool Feasibility::any_layout(const Space& space, Enough enough) const {
   return found;
 }
 
-Space leanest(const Space& space) {
+namespace {
+
+// Returns whether some strategies reduce gradients to shards virtual stage by virtual stage.
+bool may_reduce_by_group(const Request& base, const Space& space) {
+  const StackSharding& sharding = base.software.sharding;
+  return sharding.with_pipeline && contains(sharding.modes, DataSharding::zero2) &&
+         (space.data_sharding.empty() || contains(space.data_sharding, DataSharding::zero2));
+}
+
+}  // namespace
+
+Space leanest(const Request& base, const Space& space) {
   Space lean = space;
   lean.recompute_layers = false;
   if (space.no_reshard_after_forward != std::vector{true}) lean.no_reshard_after_forward = {false};
   if (allows(space.micro_batch, 1)) lean.micro_batch = {.only = {1}};
   constexpr ScheduleKind f1b1 = ScheduleKind::one_forward_one_backward;
-  if (allows(space.virtual_pipeline, 1) && contains(space.schedules, f1b1)) {
+  if (allows(space.virtual_pipeline, 1) && contains(space.schedules, f1b1) &&
+      !may_reduce_by_group(base, space)) {
     lean.virtual_pipeline = {.only = {1}};
     lean.schedules = {f1b1};
   }
@@ -93,7 +105,7 @@ namespace {
 
 // Returns leanest(), extended by choices that may place fewer heavy layers on a rank.
 Space leanest_of(const Request& base, const Space& space) {
-  Space lean = leanest(space);
+  Space lean = leanest(base, space);
   const bool kinds = !base.model.layer_kinds.empty() || has_bf16_layers(base.strategy.precision_scope);
   if (kinds) {  // interleaved, a rank may hold fewer of the heavy ones
     lean.virtual_pipeline = space.virtual_pipeline;

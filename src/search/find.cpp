@@ -138,7 +138,7 @@ class Finder {
   void max_layers() {
     const bool kinds = !base_.model.layer_kinds.empty() || has_bf16_layers(base_.strategy.precision_scope);
     if (kinds) return max_layers_of_kinds();
-    const Space lean = leanest(space_);
+    const Space lean = leanest(base_, space_);
     const std::int64_t most = std::min(question_.most, most_layers);
     std::int64_t best = 0;
     for (const std::int64_t p : divisors(space_.devices)) {
@@ -159,7 +159,7 @@ class Finder {
 
   // With all else fixed, more microbatches need no less memory and no less time.
   void max_batch() {
-    const Space space = question_.within ? space_ : leanest(space_);
+    const Space space = question_.within ? space_ : leanest(base_, space_);
     std::int64_t best = 0;
     for (const std::int64_t p : divisors(space.devices)) {
       if (!allows(space.pipeline_parallel, p) || p > base_.model.layers) continue;

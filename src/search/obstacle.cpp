@@ -107,7 +107,7 @@ std::optional<Problem> broken_rule(const Request& base, const Space& space) {
 std::int64_t most_model_parallel(const Request& base, const Space& space) {
   std::int64_t most = 0;
   visit_layouts(
-      base, leanest(space),
+      base, leanest(base, space),
       [&](const Strategy& layout) {
         most = std::max(most, devices_of_replica(layout));
         return true;

@@ -149,14 +149,18 @@ class LayoutVisit {
 
   std::optional<Problem> problem_of_layout(std::string_view open_field) {
     std::vector<ShardingChoice> choices = sharding_choices(base_, space_, layout_);
-    if (choices.empty()) {
-      choices = sharding_candidates(base_, space_, layout_);
-      if (choices.size() != 1)
-        return Problem{"data_sharding", "must be one that the stack and the layout have"};
-      // The only one says what is wrong with it.
+    const bool legal = !choices.empty();
+    if (!legal) choices = sharding_candidates(base_, space_, layout_);
+    std::optional<Problem> problem;
+    for (const ShardingChoice& choice : choices) {
+      set_sharding(layout_, choice);
+      problem = first_problem(asked(base_, layout_, &known_), rules_of_layout, open_field);
+      // If none is legal, one may be with another value of the open field.
+      if (legal || !problem) return problem;
     }
-    set_sharding(layout_, choices.front());
-    return first_problem(asked(base_, layout_, &known_), rules_of_layout, open_field);
+    // The only one says what is wrong with it.
+    if (choices.size() == 1) return problem;
+    return Problem{"data_sharding", "must be one that the stack and the layout have"};
   }
 
   bool visit_pipelines(std::int64_t devices) {

@@ -105,8 +105,7 @@ TEST_CASE("data sharding: what goes with what") {
         Fields{"no_reshard_after_forward"});
   CHECK(broken({.data_parallel = 8, .data_sharding = zero3, .shard_size = 3}) == Fields{"shard_size"});
   CHECK(broken({.data_parallel = 8, .shard_size = 4}) == Fields{"shard_size"});
-  CHECK(broken({.pipeline_parallel = 2, .data_parallel = 4, .data_sharding = zero2}) ==
-        Fields{"data_sharding"});
+  CHECK(broken({.pipeline_parallel = 2, .data_parallel = 4, .data_sharding = zero2}) == Fields{"schedule"});
   CHECK(broken({.pipeline_parallel = 2,
                 .virtual_pipeline = 2,
                 .data_parallel = 4,

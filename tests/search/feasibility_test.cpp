@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/software_file.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {
@@ -25,8 +27,24 @@ TEST_CASE("feasibility: nothing in a space needs less than its leanest part") {
   CHECK(rc::check([] {
     const Request request = small_request();
     const Space space = small_space();
-    RC_ASSERT(least_peak(request, leanest(space)) == least_peak(request, space));
+    RC_ASSERT(least_peak(request, leanest(request, space)) == least_peak(request, space));
   }));
+}
+
+TEST_CASE("feasibility: with ZeRO 2 under a pipeline, virtual stages may need the least") {
+  Request request{.model = with_layers(read_model("llama-3-8b"), 16),
+                  .system = read_system("dgx-h100-80g"),
+                  .software = read_software("own")};
+  request.workload = {.global_batch = 16, .sequence = 1024};
+  request.strategy = with_stack_defaults({}, request.software, request.model);
+  Space space{.devices = 16,
+              .tensor_parallel = {.only = {1}},
+              .pipeline_parallel = {.only = {4}},
+              .schedules = {ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved}};
+  const std::optional<Bytes> least = least_peak(request, space);
+  CHECK(least_peak(request, leanest(request, space)) == least);
+  space.data_sharding = {DataSharding::zero1};
+  CHECK(least_peak(request, space) > least);
 }
 
 TEST_CASE("feasibility: is that of trying every strategy") {

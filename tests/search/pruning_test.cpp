@@ -158,7 +158,8 @@ TEST_CASE("pruning: a search visits what the rules call legal, and nothing else,
   for (const auto& [of, on] :
        {std::pair{"gpt2-small", "megatron-2022"}, std::pair{"mixtral-8x7b", "megatron-core-2025"},
         std::pair{"nemotron-h-8b", "nemo-2025"}, std::pair{"llama-3-8b", "torchtitan-2025"},
-        std::pair{"llama-3-8b", "deepspeed-2025"}, std::pair{"gpt-oss-20b", "hf-trainer"}}) {
+        std::pair{"llama-3-8b", "deepspeed-2025"}, std::pair{"llama-3-8b", "own"},
+        std::pair{"gpt-oss-20b", "hf-trainer"}}) {
     const std::string model = of;
     const std::string stack = on;
     CAPTURE(model);

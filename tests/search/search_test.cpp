@@ -28,6 +28,27 @@ TEST_CASE("search: a small space is answered as by evaluating all of it") {
   check_against_brute_force(request_for("llama-2-7b", 8), {.devices = 16, .micro_batch = {.most = 2}});
 }
 
+TEST_CASE("search: ZeRO 2 under a pipeline is tried with virtual stages, even if nothing else is asked for") {
+  Request request = request_for("llama-3-8b", 16);
+  request.model = with_layers(request.model, 8);
+  request.software = read_software("own");
+  Space space{.devices = 8,
+              .micro_batch = {.only = {1}},
+              .schedules = {ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved}};
+  check_against_brute_force(request, space);
+  const auto reduced = [&](const Space& of) {
+    const std::vector<Strategy> all = strategies(request, of);
+    return std::count_if(all.begin(), all.end(), [](const Strategy& it) {
+      return it.data_sharding == DataSharding::zero2 && it.pipeline_parallel > 1;
+    });
+  };
+  const auto by_default = reduced(space);
+  CHECK(by_default > 0);
+  space.data_sharding = {DataSharding::zero2};
+  CHECK(reduced(space) == by_default);
+  check_against_brute_force(request, space);
+}
+
 TEST_CASE("search: every training stack has strategies over pipelines, where it has such an axis") {
   for (const Software& software : list_software()) {
     CAPTURE(software.name);

@@ -50,10 +50,10 @@ constexpr std::array sharding_rows{
          },
          "needs `data_sharding` zero1, zero2 or zero3", "PyTorch, ShardingStrategy.HYBRID_SHARD"},
     Rule{
-        "data_sharding",
+        "schedule",
         [](const RuleCase& it) { return !reduces_by_group(it.strategy) || it.strategy.virtual_pipeline > 1; },
-        "must be none, zero1 or zero3 with `pipeline_parallel` and one virtual stage on a rank: its "
-        "microbatches accumulate unsharded gradients until the last",
+        "must have virtual stages (`virtual_pipeline` above 1) with `data_sharding` zero2 and "
+        "`pipeline_parallel`: with one stage on a rank, unsharded gradients stay until the last microbatch",
         "DeepSpeed, runtime/pipe/engine.py: ZeRO-2 does not go with pipelines"},
     Rule{"data_sharding",
          [](const RuleCase& it) {
