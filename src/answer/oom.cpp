@@ -7,7 +7,7 @@ namespace {
 
 constexpr Bytes gib(0x1p30);
 constexpr const char* ask_headroom =
-    "take a change that fits: headroom check SCRIPT --system SYSTEM names some";
+    "run headroom check SCRIPT --system SYSTEM: it names changes of the launch that fit";
 
 OomCause cause_of(const OomReply& reply) {
   const OomMessage& message = reply.message;
@@ -16,9 +16,8 @@ OomCause cause_of(const OomReply& reply) {
   if (message.source != OutOf::torch) return OomCause::outside;
   const Bytes asked = message.asked.value_or(Bytes(0));
   const Bytes available = message.free.value_or(Bytes(0)) + message.unused.value_or(Bytes(0));
-  const Bytes reserved = message.allocated.value_or(Bytes(0)) + message.pools.value_or(Bytes(0)) +
-                         message.unused.value_or(Bytes(0));
-  if (message.limit && reserved + asked > *message.limit && message.free >= asked) return OomCause::limit;
+  if (message.limit && reserved(message) + asked > *message.limit && message.free >= asked)
+    return OomCause::limit;
   if (asked <= available) return OomCause::fragmentation;
   if (reply.others && asked <= available + *reply.others) return OomCause::other_processes;
   return OomCause::excess;
@@ -30,9 +29,12 @@ std::vector<std::string> remedies_of(const OomReply& reply) {
   std::vector<std::string> remedies;
   switch (reply.cause) {
     case OomCause::fragmentation:
-      if (message.expandable) remedies.push_back("set " + variable + "=expandable_segments:True");
-      remedies.push_back("set " + variable + "=max_split_size_mb:512, which keeps large blocks whole");
-      remedies.emplace_back("keep shapes the same from step to step: pad or pack sequences");
+      // Releases without expandable segments advise the other setting.
+      remedies.push_back(message.expandable
+                             ? "set " + variable + "=expandable_segments:True"
+                             : "set " + variable +
+                                   "=max_split_size_mb:N, N the size of the largest tensors in MiB");
+      remedies.emplace_back("keep the shapes of steps the same: pad or pack sequences");
       break;
     case OomCause::limit: remedies.emplace_back("raise torch.cuda.set_per_process_memory_fraction"); break;
     case OomCause::other_processes:
@@ -41,14 +43,12 @@ std::vector<std::string> remedies_of(const OomReply& reply) {
     case OomCause::excess: remedies.emplace_back(ask_headroom); break;
     case OomCause::outside:
       remedies.emplace_back(
-          "leave memory beside PyTorch's: torch.cuda.set_per_process_memory_fraction(0.95)");
+          "leave memory beside PyTorch's: torch.cuda.set_per_process_memory_fraction below 1");
       remedies.emplace_back("reserve less for collectives: fewer process groups, a smaller NCCL_BUFFSIZE");
       break;
     case OomCause::host:
-      remedies.emplace_back(
-          "take less of the host: fewer data-loader workers, less pinned or offloaded state, a checkpoint "
-          "that "
-          "is loaded by one rank at a time");
+      remedies.emplace_back("use fewer data-loader workers, and offload less to the host");
+      remedies.emplace_back("load checkpoints rank by rank, not on all ranks of a node at once");
       break;
   }
   if (message.pools && *message.pools > gib)
@@ -60,9 +60,8 @@ std::vector<std::string> remedies_of(const OomReply& reply) {
 
 OomReply diagnosed(const OomMessage& message) {
   OomReply reply{.message = message, .remedies = {}};
-  const Bytes reserved = message.allocated.value_or(Bytes(0)) + message.pools.value_or(Bytes(0)) +
-                         message.unused.value_or(Bytes(0));
-  if (message.process && message.allocated) reply.non_torch = std::max(*message.process - reserved, Bytes(0));
+  if (message.process && message.allocated)
+    reply.non_torch = std::max(*message.process - reserved(message), Bytes(0));
   if (message.process && message.capacity && message.free)
     reply.others = std::max(*message.capacity - *message.free - *message.process, Bytes(0));
   reply.cause = cause_of(reply);

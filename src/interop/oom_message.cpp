@@ -148,6 +148,11 @@ class MessageScan {
 
 }  // namespace
 
+Bytes reserved(const OomMessage& message) {
+  const Bytes none(0);
+  return message.allocated.value_or(none) + message.pools.value_or(none) + message.unused.value_or(none);
+}
+
 std::optional<OomMessage> read_oom_message(std::string_view text) {
   MessageScan scan;
   scan.read(text, text.size());

@@ -1,4 +1,4 @@
-// Cause of a run that went out of memory, told from its message, and what mends it.
+// Tells from a message why a run went out of memory, and what mends it.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Messages of a GPU or a host that ran out of memory, as logs hold them: PyTorch's of all releases, the CUDA
-// driver's, NCCL's, cuBLAS's, XLA's and the Linux kernel's.
+// Reads the messages of a GPU or a host that ran out of memory from a log: those of PyTorch 1.0 to 2.9, the
+// CUDA driver, NCCL, cuBLAS, XLA and the Linux kernel.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace headroom {
 
-// What ran out of memory. torch: PyTorch's allocator, whose message has numbers. driver, nccl, cublas: the GPU,
-// outside PyTorch's allocator. xla: the GPU or TPU of a JAX program. host: the memory of the host.
+// What ran out of memory. torch: PyTorch's allocator, whose message has numbers. driver, nccl, cublas: the
+// GPU, outside PyTorch's allocator. xla: the GPU or TPU of a JAX program. host: the memory of the host.
 enum class OutOf : std::uint8_t { torch, driver, nccl, cublas, xla, host };
 
 // The first message of a log. Numbers are present if the message states them [PyTorch,
@@ -35,11 +35,14 @@ struct OomMessage {
   friend bool operator==(const OomMessage&, const OomMessage&) = default;
 };
 
+// Returns the bytes that PyTorch's allocator holds, as far as the message states them.
+Bytes reserved(const OomMessage& message);
+
 // Returns the first message of a text, or nothing if it has none. PyTorch's own message is preferred, since
 // others may follow from it.
 std::optional<OomMessage> read_oom_message(std::string_view text);
 
-// Likewise of a log of up to 64 GiB, gzipped or not, which is read in pieces. Throws InputError for a file that
+// Returns the same of a log of up to 64 GiB, gzipped or not. Reads the log in pieces. Throws InputError if it
 // cannot be read.
 std::optional<OomMessage> read_oom_log(const std::string& path);
 
