@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t draws = 64;
 constexpr std::int64_t default_steps = 1000;
 
-// Returns the experts of the layers of the peak rank, or of the layer kind with the most of them.
+// Returns the experts of the kind of layers that has the most of them, and the layers with experts of a
+// pipeline rank.
 RoutedExperts routed_experts(const Plan& plan) {
   const Request& request = plan.request;
   RoutedExperts routed{.ranks = request.strategy.expert_parallel};
@@ -50,12 +51,19 @@ Request at_load(const Request& request, double load) {
 
 LoadedPlan loaded_plan(const Plan& plan, double quantile, double memory_load, double time_load) {
   LoadedPlan loaded{.quantile = quantile, .memory_load = memory_load, .time_load = time_load};
-  const bool same = is_even(plan.request.workload.moe_imbalance) && memory_load == 1;
+  const auto take_time = [&](const Plan& timed) {
+    if (timed.timing) loaded.iteration = timed.timing->iteration.total;
+  };
+  if (is_even(plan.request.workload.moe_imbalance) && memory_load == 1 && time_load == 1) {
+    loaded.peak = peak(plan);
+    loaded.verdict = plan.verdict;
+    take_time(plan);
+    return loaded;
+  }
   const Evaluation evaluation = evaluate(at_load(plan.request, memory_load));
   loaded.peak = peak(account(evaluation));
-  loaded.verdict = same ? plan.verdict : settled_verdict(evaluation);
-  const Evaluation timed = evaluate(at_load(plan.request, time_load));
-  if (account(timed).timing) loaded.iteration = account(timed).timing->iteration.total;
+  loaded.verdict = settled_verdict(evaluation);
+  take_time(account(evaluate(at_load(plan.request, time_load))));
   return loaded;
 }
 

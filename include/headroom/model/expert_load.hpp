@@ -4,8 +4,8 @@
 // a standard deviation of `spread`, independent between layers. The tokens of a microbatch choose
 // independently by popularity. Experts lie on ranks in blocks of equal size.
 //
-//   memory  A rank keeps activations of all its layers, whose loads average out: the load of the fullest rank,
-//           averaged over its layers.
+//   memory  A rank keeps activations of all its layers, whose loads average out: the load of the fullest
+//           rank, averaged over its layers.
 //   time    All ranks wait for the busiest rank of each layer: its load, averaged over layers.
 //
 // Spreads, all assumed:
