@@ -206,9 +206,10 @@ Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy);
 //
 // The state includes weights and gradients that stay whole for an iteration despite sharding: weights on
 // pipeline ranks, and gradients that a stack sums before it reduces them. It excludes what passes gather and
-// reduce unit by unit (memory/units.hpp). With zero2 under a pipeline, gradients of two virtual stages are whole
-// beside the shards; the stages are taken to be equal. `copies` is the number of copies of each weight for GEMMs in fewer
-// than 16 bits.
+// reduce unit by unit (memory/units.hpp). With zero2 under a pipeline, gradients of two virtual stages are
+// whole beside the shards; the stages are taken to be equal.
+//
+// `copies` is the number of copies of each weight for GEMMs in fewer than 16 bits.
 //
 // Muon's state of matrices is that of the rank that steps the most of them. Gradients count twice if buckets
 // have copies of them. Adafactor's state of rows and columns is whole on every rank [PyTorch,

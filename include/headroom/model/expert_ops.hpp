@@ -312,8 +312,10 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
          true);
   const bool of_outputs = layer.arch.kernels.expert_weighting != ExpertWeighting::activation && !scale_inputs;
   const bool unfused = layer.arch.experts->weighting == Fusion::unfused && !scale_inputs && !of_outputs;
-  ValueId active = activation(layer, up, "expert_activation", "expert_clamp", rows * g,
-                              unfused || scale_inputs || of_outputs ? nowhere : factors);
+  constexpr Feedforward names{
+      .activation = "expert_activation", .clamp = "expert_clamp", .quantize = "expert_quantize"};
+  ValueId active =
+      activation(layer, up, names, rows * g, unfused || scale_inputs || of_outputs ? nowhere : factors);
   if (unfused) {  // a product of half and fp32 is in fp32, and so are its gradients
     const ValueId weighted = value("weighted", rows * g, Placement::split);
     layer.table.op({.name = "weigh",
@@ -358,7 +360,13 @@ constexpr ValueId mixture(OpBuilder& layer, ValueId input) {
   }
   if (experts.shared_feedforward == 0) return summed;
 
-  ValueId shared = mlp(layer, input, {"shared_up", "shared_activation", "shared_clamp", "shared_down", u});
+  ValueId shared = mlp(layer, input,
+                       {.up = "shared_up",
+                        .activation = "shared_activation",
+                        .clamp = "shared_clamp",
+                        .quantize = "shared_quantize",
+                        .down = "shared_down",
+                        .width = u});
   if (experts.shared_gate) {
     const ValueId score = layer.table.value({"gate score", s * b});
     Op gate{.name = "shared_gate", .kind = OpKind::linear, .inputs = {input}, .outputs = {score}};

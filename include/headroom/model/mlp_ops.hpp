@@ -10,6 +10,7 @@ struct Feedforward {
   std::string_view up = "mlp_up";
   std::string_view activation = "activation";
   std::string_view clamp = "clamp";
+  std::string_view quantize = "quantize";
   std::string_view down = "mlp_down";
   Monomial width = symbols::f;
 };
@@ -48,13 +49,11 @@ constexpr Clamped clamped(OpBuilder& layer, ValueId input, std::string_view name
 
 // Adds the cast of an activation's input to FP8, which the activation then reads. A recomputed activation is
 // made again from it.
-constexpr ValueId quantized(OpBuilder& layer, ValueId input, std::string_view activation) {
+constexpr ValueId quantized(OpBuilder& layer, ValueId input, std::string_view name) {
   const Value whole = layer.table[input];
   const ValueId output =
       layer.table.value({"FP8 input", whole.elements, layer.arch.kernels.activation_input, whole.placement});
-  layer.table.op({.name = activation == "expert_activation"   ? "expert_quantize"
-                          : activation == "shared_activation" ? "shared_quantize"
-                                                              : "quantize",
+  layer.table.op({.name = name,
                   .kind = OpKind::copy,
                   .region = Placement::split,
                   .inputs = {input},
@@ -66,13 +65,13 @@ constexpr ValueId quantized(OpBuilder& layer, ValueId input, std::string_view ac
 
 // Adds an activation with `elements` output elements, one for each of the width. The same kernel multiplies
 // by `factor`, if there is one: a number for each token.
-constexpr ValueId activation(OpBuilder& layer, ValueId projected, std::string_view name,
-                             std::string_view clamp, const Monomial& elements, ValueId factor = nowhere) {
+constexpr ValueId activation(OpBuilder& layer, ValueId projected, const Feedforward& of,
+                             const Monomial& elements, ValueId factor = nowhere) {
   using namespace symbols;
-  Clamped read = clamped(layer, projected, clamp, elements);
-  if (reads_quantized(layer.arch)) read.inputs[0] = quantized(layer, read.inputs[0], name);
+  Clamped read = clamped(layer, projected, of.clamp, elements);
+  if (reads_quantized(layer.arch)) read.inputs[0] = quantized(layer, read.inputs[0], of.quantize);
   const ValueId input = read.inputs[0];
-  Op op{.name = name, .region = Placement::split, .inputs = {}};
+  Op op{.name = of.activation, .region = Placement::split, .inputs = {}};
   for (const ValueId each : read.inputs) op.inputs.push_back(each);
   if (reads_quantized(layer.arch)) op.input_gradient = Dtype::half;
   const ValueId output = layer.table.value({"activated", elements, Dtype::half, Placement::split});
@@ -107,7 +106,7 @@ constexpr ValueId activation(OpBuilder& layer, ValueId projected, std::string_vi
           layer.keep(op, {"shifted up", elements, Dtype::half, Placement::split}, why::other_factor);
         }
         op.unfused = true;
-        op.traffic = {gated_chain(name, elements, Placement::split, factor != nowhere, read.ahead)};
+        op.traffic = {gated_chain(of.activation, elements, Placement::split, factor != nowhere, read.ahead)};
       } else if (read.ahead) {  // what is added comes from the host: torch.tensor(linear_offset, device=...)
         op.operators = {1, 0};
         op.host_waits = true;
@@ -135,7 +134,7 @@ constexpr ValueId mlp(OpBuilder& layer, ValueId input, const Feedforward& of = {
                bias);
   layer.table.change(layer.table.ops().size() - 1).merged = projections;
 
-  const ValueId active = activation(layer, up, of.activation, of.clamp, s * b * of.width);
+  const ValueId active = activation(layer, up, of, s * b * of.width);
   const ValueId output = layer.table.value({"mlp output", s * b * h});
   layer.linear(of.down, active, {output},
                {OpBuilder::of_tokens({of.width, Placement::split}, {{h, Placement::whole}})},

@@ -175,24 +175,22 @@ constexpr OpTable with_stored_context(OpTable table) {
     if (table.ops()[i].kind != OpKind::flash_attention) continue;
     const ValueId context = table.ops()[i].outputs[0];
     Value copy = table[context];
-    const ValueId whole = table.value(copy);
+    copy.buffer = nowhere;
+    const ValueId whole = table.value(copy);  // as the backward pass of attention reads it
     copy.name = "E5M6 copy";
     copy.dtype = Dtype::e5m6;
-    copy.buffer = nowhere;
     copy.producer = static_cast<int>(i);
     const ValueId made = table.value(copy);
-    for (std::size_t j = 0; j < table.ops().size(); ++j) {
-      const Op& reads = table.ops()[j];
-      if (j != i && (reads.kind != OpKind::linear || reads.inputs[0] != context || reads.saves.empty()))
-        continue;
-      Op& op = table.change(j);
-      for (Save& save : op.saves) {
-        if (j != i || save.value == context) save.value = made;
-      }
-      if (j == i) {
-        op.outputs.push_back(made);
-        op.temporaries.push_back(whole);
-      }
+    Op& attention = table.change(i);
+    attention.outputs.push_back(made);
+    attention.temporaries.push_back(whole);
+    for (Save& save : attention.saves) {
+      if (save.value == context) save.value = made;
+    }
+    for (std::size_t j = i + 1; j < table.ops().size(); ++j) {
+      const bool reads = table.ops()[j].kind == OpKind::linear && table.ops()[j].inputs[0] == context;
+      if (!reads) continue;
+      for (Save& save : table.change(j).saves) save.value = made;
     }
   }
   return table;

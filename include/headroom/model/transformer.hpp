@@ -108,10 +108,11 @@ constexpr bool can_store_narrow(const Architecture& layer) {
   return layer.activation == Activation::swiglu &&
          layer.kernels.activation.value_or(Fusion::fused) == Fusion::fused;
 }
+// Returns whether it does: it reads 16 bits and saves an FP8 copy of them.
 constexpr bool stores_narrow(const Architecture& layer) {
   return can_store_narrow(layer) && layer.kernels.activation_input == Dtype::fp8;
 }
-// Returns whether the activation reads its input in blocks of FP8.
+// Returns whether the activation reads its input in FP8, with scales for blocks, and saves that.
 constexpr bool reads_quantized(const Architecture& layer) {
   return can_store_narrow(layer) && layer.kernels.activation_input == Dtype::fp8_blockwise;
 }

@@ -43,7 +43,7 @@ struct ValueUse {
   OpSet split_savers = 0;     // savers that run on 1/t
   OpSet gathered_savers = 0;  // savers that keep the gathered value
   OpSet readers = 0;
-  bool copy = false;  // below 16 bits, of what savers read: they can make it again
+  bool copy = false;  // below 16 bits, and no op reads it: savers can make it again
   friend bool operator==(const ValueUse&, const ValueUse&) = default;
 };
 
