@@ -190,6 +190,23 @@ TEST_CASE("layers with experts are those of the list") {
   CHECK_FALSE(expert_layers("__import__('os')", 4));
 }
 
+TEST_CASE("what balances the load of experts is taken from the router's flags") {
+  const auto balancing = [](const std::string& flags) {
+    return tests::value_in(
+        read_arguments_of("--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 "
+                          "--vocab-size 256 --micro-batch-size 1 --global-batch-size 8 --bf16 "
+                          "--moe-router-topk 2 " +
+                          flags),
+        "moe_balancing");
+  };
+  const std::string experts = "--num-experts 8 ";
+  CHECK(balancing(experts + "--moe-router-load-balancing-type aux_loss").empty());
+  CHECK(balancing(experts + "--moe-router-load-balancing-type none") == "none");
+  CHECK(balancing(experts + "--moe-router-load-balancing-type none --moe-router-enable-expert-bias "
+                            "--moe-router-score-function sigmoid") == "loss_free");
+  CHECK(balancing("--moe-router-load-balancing-type none").empty());
+}
+
 TEST_CASE("a launcher's own variables stay its own where another branch sets them") {
   const std::string script =
       "if [ $1 = local ]; then MASTER_PORT=1; NNODES=2; elif [ $1 = cluster ]; then NNODES=$WORLD_SIZE; fi\n"
