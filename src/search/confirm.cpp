@@ -70,7 +70,7 @@ Candidate in_place_of(const Candidate& settled, const Request& base, const Space
     const Bytes most = std::min(last.peak, (1 - base.margin) * tight.system.memory) - excess(base, last);
     if (most <= Bytes(0)) break;
     tight.system.memory = (1 / (1 - base.margin)) * most;
-    const SearchResult result = search(tight, division, {.threads = threads});
+    const SearchResult result = search(tight, division, {.threads = threads, .described = &space});
     if (result.plans.empty() || result.plans.front().verdict != Verdict::fits) break;
     last = refined(tight, space, result.plans.front());
     last.variant = settled.variant;

@@ -411,7 +411,7 @@ void add_counts(SearchResult& sum, const SearchResult& part) {
 
 SearchResult search(const Request& request, const Space& space, const SearchOptions& options) {
   EXPECTS(1 <= options.shard.index && options.shard.index <= options.shard.count);
-  const Request base = with_insisted(request, space);
+  const Request base = with_insisted(request, options.described != nullptr ? *options.described : space);
   if (!base.system.performance) {
     throw InputError("system", "has no performance figures, without which strategies cannot be ranked");
   }

@@ -125,7 +125,9 @@ class Widening {
 
   // Parts are small, and so is what is told of them.
   [[nodiscard]] SearchOptions of_part() const {
-    return {.threads = options_.threads, .watch = {.stops = options_.watch.stops, .tells = {}}};
+    return {.threads = options_.threads,
+            .described = &space_,
+            .watch = {.stops = options_.watch.stops, .tells = {}}};
   }
 
   // Adds the result of a further search.

@@ -58,6 +58,9 @@ struct SearchOptions {
   Shard shard;
   unsigned threads = 1;            // at most
   SearchEffort* effort = nullptr;  // added to, if not null
+  // The space that the user described, if a part of it is searched. It alone says what the user set, which the
+  // launcher may refuse (Request::insisted). Null: the searched space.
+  const Space* described = nullptr;
   Watch watch;
   // Called by the calling thread alone, after each layout that it looks at.
   std::function<void(const SearchProgress&)> progress;
