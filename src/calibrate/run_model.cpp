@@ -132,7 +132,8 @@ Transformer model_of(const MeasuredRun& run, const RunSettings& settings) {
   Transformer model = run.model ? *run.model : described_model(run, settings);
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
   Architecture& architecture = model.architecture;
-  if (run.flash_attention.value_or(false)) architecture.kernels.attention = AttentionKernel::flash;
+  if (run.flash_attention)
+    architecture.kernels.attention = *run.flash_attention ? AttentionKernel::flash : AttentionKernel::unfused;
   set(architecture.normalization, run.normalization);
   set(architecture.linear_bias, run.linear_bias);
   set(architecture.qkv_bias, run.qkv_bias);
