@@ -31,6 +31,7 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.optional("expert_workspaces", memory.expert_workspaces);
   fields.optional("flat_gradients", memory.flat_gradients);
   fields.optional("keeps_half_gradients", memory.keeps_half_gradients);
+  fields.optional("frees_gradients", memory.frees_gradients);
   fields.optional("keeps_outputs", memory.keeps_outputs);
   fields.optional("cuda_context", memory.cuda_context);
   fields.required("source", memory.source);

@@ -16,6 +16,7 @@ RankActivations peak_of_alike(const PassActivations& pass, const ScheduleShape& 
   RankActivations result{.pipeline_rank = rank,
                          .chunks_in_flight = alive,
                          .at_peak = static_cast<double>(alive) * pass.left,
+                         .grown_gradients = pass.left.absent_gradients,
                          .peak = pass_of_rank(shape, Pass::forward, alive - 1)};
   if (shape.in_pairs && passes > warm_up_passes(shape, rank)) {
     // The last pass in flight arrives layer by layer as the first one leaves.

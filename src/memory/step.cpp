@@ -13,7 +13,7 @@ struct Excess {
 // for the preceding layer, in a backward pass. Nothing is fetched or reduced beside a forward pass.
 Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const Activations& freed_before,
                       UnitBytes units, Bytes ahead) {
-  if (peak.during.pass == OpPass::forward) units.gradients = ahead = Bytes(0);
+  if (peak.during.pass == OpPass::forward) units.gradients = units.made = ahead = Bytes(0);
   Activations result = Activations{.recompute = peak.recompute,
                                    .gradients = peak.gradients,
                                    .logits = peak.logits,
@@ -23,7 +23,8 @@ Activations at_moment(const BackwardPeak& peak, Bytes Activations::*part, const 
                                    .fetched = peak.fetched + ahead,
                                    .forward_values = peak.forward_values,
                                    .gathered_weights = units.gathered,
-                                   .unit_gradients = units.gradients} -
+                                   .unit_gradients = units.gradients,
+                                   .absent_gradients = Bytes(0) - units.made} -
                        freed_before;
   result.*part -= peak.freed;
   return result;
@@ -112,6 +113,11 @@ Excess backward_excess(const StageActivations& stage, bool in_pairs) {
       stage.embedding_units != UnitBytes{}) {
     consider_both(stage.embedding_peaks, &Activations::embedding, freed, stage.embedding_units);
   }
+  if (stage.grown_gradients > Bytes(0)) {  // until the step, all gradients are there and no activations
+    Activations freed_at_end = freed;
+    freed_at_end.embedding += stage.embedding - stage.embedding_deferred;
+    consider({}, &Activations::embedding, freed_at_end, {.made = stage.grown_gradients});
+  }
   return worst;
 }
 
@@ -133,7 +139,8 @@ PassActivations pass_activations(const StageActivations& stage, bool in_pairs) {
   return {.left = {.layers = layers_kept(stage),
                    .embedding = stage.embedding,
                    .head = stage.head,
-                   .outputs = stage.output},
+                   .outputs = stage.output,
+                   .absent_gradients = stage.grown_gradients},
           .excess = excess.bytes,
           .during = excess.during,
           .paired_excess = paired.bytes,

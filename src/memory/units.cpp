@@ -25,11 +25,13 @@ class UnitOrder {
   }
 
   // Returns the unit bytes during the backward pass of a unit. `before` and `after` are its neighbours in the
-  // order of the model. `so_far` are the gathered bytes of the unit and all units before it.
+  // order of the model. `so_far` are the gathered bytes of the unit and all units before it, `made` the
+  // gradients that stay of all units after it.
   [[nodiscard]] UnitBytes during(const KindUnit& unit, const KindUnit& before, const KindUnit& after,
-                                 Bytes so_far, bool gradients_counted) const {
+                                 Bytes so_far, Bytes made, bool gradients_counted) const {
     UnitBytes bytes{.gathered = units_.keeps_gathered ? so_far : unit.gathered + before.gathered,
-                    .gradients = units_.buckets};
+                    .gradients = units_.buckets,
+                    .made = made};
     bytes.gathered += root_.gathered;
     if (units_.buckets == Bytes(0)) {
       if (!gradients_counted) bytes.gradients += unit.gradients;
@@ -42,12 +44,16 @@ class UnitOrder {
 
   [[nodiscard]] const KindUnit& embedding() const { return embedding_; }
   [[nodiscard]] const KindUnit& head() const { return head_; }
+  // Gradients that stay, of the ends; and of those ends that are in the root, which is reduced last.
+  [[nodiscard]] Bytes all_kept() const { return embedding_.kept + head_.kept + root_.kept; }
+  [[nodiscard]] Bytes root_kept() const { return root_.kept; }
 
  private:
   static void add(KindUnit& sum, const KindUnit& part) {
     sum.gathered += part.gathered;
     sum.gradients += part.gradients;
     sum.reduction += part.reduction;
+    sum.kept += part.kept;
   }
 
   const ModelUnits& units_;
@@ -58,15 +64,32 @@ class UnitOrder {
 
 }  // namespace
 
+namespace {
+
+// Returns the gradients of a rank's parameters that stay until the step.
+Bytes kept_gradients(const Parameters& held, const Strategy& strategy, const Workload& workload,
+                     const Software& software) {
+  const Parameters stepped = trained(held);
+  const double each = real(size_of(kept_gradient_dtype(strategy, workload, software)));
+  const bool shards_them = reduces_in_passes(strategy, workload, software);
+  const auto shards_of = [&](WeightClass of) { return shards_them ? real(shards(strategy, of)) : 1; };
+  return Bytes(each * (stepped.dense / shards_of(WeightClass::dense) +
+                       stepped.expert / shards_of(WeightClass::expert)));
+}
+
+}  // namespace
+
 ModelUnits model_units(const ModelLayers& layers, const ModelParameters& parameters, const Strategy& strategy,
                        const Workload& workload, const Software& software) {
-  EXPECTS(has_units(strategy, workload, software));
+  EXPECTS(has_unit_bytes(strategy, workload, software));
   constexpr auto half = static_cast<double>(size_of(Dtype::half));
+  const bool units_apart = has_units(strategy, workload, software);
   const bool reduces = reduces_in_passes(strategy, workload, software);
+  const bool grows = grows_gradients(strategy, workload, software);
   const bool by_bucket = software.sharding.reduction_buffer == ReductionBuffer::bucket;
   ModelUnits units{.kinds = {},
                    .keeps_gathered = keeps_gathered(strategy),
-                   .ends_in_root = software.sharding.ends_in_root,
+                   .ends_in_root = units_apart && software.sharding.ends_in_root,
                    .buckets = {}};
   double all = 0;
   const KindCounts counts = counts_of(layers);
@@ -77,9 +100,19 @@ ModelUnits model_units(const ModelLayers& layers, const ModelParameters& paramet
     unit.position = layers.kinds[i].position;
     if (gathers_in_passes(strategy)) unit.gathered = gathered_bytes(held, strategy);
     all += real(counts[i]) * total(trained(held));
+    if (grows) unit.kept = kept_gradients(held, strategy, workload, software);
     if (by_bucket) continue;
     unit.gradients = Bytes(total(trained(held)) * half);
     if (reduces) unit.reduction = Bytes(total(trained(held)) * real(size_of(strategy.gradient_dtype)));
+  }
+  if (grows && !units_apart && parameters.shared > 0 && !trains_adapters(strategy.lora)) {
+    // The output layer makes the first gradient of the weights that it shares with the embedding.
+    const Bytes of_shared = kept_gradients({parameters.shared}, strategy, workload, software);
+    const auto embedding = std::find_if(units.kinds.begin(), units.kinds.end(), [](const KindUnit& unit) {
+      return unit.position == KindPosition::first;
+    });
+    embedding->kept -= of_shared;
+    units.kinds.back().kept += of_shared;
   }
   if (reduces && by_bucket) {
     const double buffers = software.overlap_grad_reduce ? 2 : 1;
@@ -102,7 +135,13 @@ void set_units(StageActivations& stage, const ModelUnits& units, const StagePlac
     runs.back().layers += of.count * of.members;
   });
   EXPECTS(runs.size() == stage.layers.size());
+  stage.grown_gradients = order.all_kept();
+  for (const Run& run : runs) stage.grown_gradients += real(run.layers) * run.unit->kept;
   Bytes so_far = order.embedding().gathered;
+  Bytes to_make = order.embedding().kept;  // of the units before the first layer
+  const auto made_before = [&](Bytes of_units) {
+    return stage.grown_gradients - order.root_kept() - of_units;
+  };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const KindUnit& unit = *runs[i].unit;
     const KindUnit& before = i > 0 ? *runs[i - 1].unit : order.embedding();
@@ -111,18 +150,24 @@ void set_units(StageActivations& stage, const ModelUnits& units, const StagePlac
     const bool alone = runs[i].layers == 1;
     const bool counted = run.peaks.backward.during.op != nowhere;
     const Bytes with_all = so_far + real(runs[i].layers) * unit.gathered;
-    run.units.last = order.during(unit, alone ? before : unit, after, with_all, counted);
-    run.units.inner = order.during(unit, unit, unit, with_all - unit.gathered, counted);
-    run.units.first = order.during(unit, before, alone ? after : unit, so_far + unit.gathered, counted);
+    const Bytes all_kept = to_make + real(runs[i].layers) * unit.kept;
+    run.units.last =
+        order.during(unit, alone ? before : unit, after, with_all, made_before(all_kept), counted);
+    run.units.inner =
+        order.during(unit, unit, unit, with_all - unit.gathered, made_before(all_kept - unit.kept), counted);
+    run.units.first = order.during(unit, before, alone ? after : unit, so_far + unit.gathered,
+                                   made_before(to_make + unit.kept), counted);
     so_far = with_all;
+    to_make = all_kept;
   }
   const KindUnit none;
   const KindUnit& first = runs.empty() ? order.head() : *runs.front().unit;
   const KindUnit& last = runs.empty() ? order.embedding() : *runs.back().unit;
-  stage.head_units = order.during(order.head(), last, none, so_far + order.head().gathered,
+  stage.head_units = order.during(order.head(), last, none, so_far + order.head().gathered, Bytes(0),
                                   stage.head_peaks.backward.during.op != nowhere);
-  stage.embedding_units = order.during(order.embedding(), none, first, order.embedding().gathered,
-                                       stage.embedding_peaks.backward.during.op != nowhere);
+  stage.embedding_units =
+      order.during(order.embedding(), none, first, order.embedding().gathered,
+                   made_before(order.embedding().kept), stage.embedding_peaks.backward.during.op != nowhere);
 }
 
 }  // namespace headroom

@@ -54,6 +54,8 @@ class RankReplay {
     for (int iteration = 0; iteration < iterations && !allocator_.out_of_memory(); ++iteration) {
       for (auto& [member, block] : shards_) allocator_.free(block);
       shards_.clear();
+      for (const Block& gradient : grown_) allocator_.free(gradient);
+      grown_.clear();
       if (repeats_ == Repeats::skipped && iteration > 0) {
         if (iteration > 1 && is_in(before, Progress{})) break;
         before = state(Progress{});
@@ -204,6 +206,11 @@ class RankReplay {
     return of_.plan.request.software.memory.flat_gradients;
   }
 
+  // Returns the gradients that exist from one iteration to the next.
+  [[nodiscard]] Bytes resident_gradients() const {
+    return memory_.state.gradients - (of_.grows ? memory_.activations.grown_gradients : Bytes(0));
+  }
+
   // The optimizer's step, which makes its state if it is the first.
   void step_optimizer(bool first) {
     const Bytes half = flat_gradient();
@@ -234,7 +241,7 @@ class RankReplay {
     if (all_parameters_ > 0) {
       allocate_state(memory_.state.weights);
       if (flat_gradients() == FlatGradients::from_start) allocate_first_state();
-      if (!of_.reduces) allocate_state(memory_.state.gradients);
+      if (!of_.reduces) allocate_state(resident_gradients());
     }
     for (const Bytes bytes : {memory_.workspaces, memory_.dummy_gradients, of_.units.buckets}) {
       if (bytes > Bytes(0)) allocator_.allocate(bytes, compute);
@@ -350,6 +357,9 @@ class RankReplay {
                            std::optional<Block>& reducing) {
     play(of_.events_of(members[i]).backward, blocks.data() + members[i].first);
     if (of_.reduces && !members[i].rooted) reducing = reduce_unit(members, blocks, i, i, reducing);
+    if (of_.reduces || !of_.grows) return;
+    for (const std::size_t tensor : of_.events_of(members[i]).weight_gradients)
+      grown_.push_back(blocks[members[i].first + tensor]);
   }
 
   void finish_backward(const std::vector<StageMember>& members, std::vector<Block>& blocks,
@@ -443,6 +453,7 @@ class RankReplay {
   GatheredUnit ahead_;
   std::vector<GatheredUnit> kept_;        // by member
   std::map<std::int64_t, Block> shards_;  // of gradients, by unit
+  std::vector<Block> grown_;              // gradients that the backward pass made, until the step
 };
 
 }  // namespace

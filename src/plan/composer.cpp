@@ -33,7 +33,7 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
   }
   find_states();
   units_.reset();
-  if (has_units(layout, base_.workload, base_.software))
+  if (has_unit_bytes(layout, base_.workload, base_.software))
     units_ = model_units(layers_.layers(), layers_.parameters(), layout, base_.workload, base_.software);
   // All ranks wait for the rank that has the most parameters.
   const auto most = std::max_element(kinds_.begin(), kinds_.end(), [](const RankKind& x, const RankKind& y) {

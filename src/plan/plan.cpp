@@ -24,7 +24,7 @@ Verdict verdict_of(const Request& request, Bytes peak) {
 Bytes headroom_of(const Plan& plan) { return plan.request.system.memory - peak(plan); }
 
 Component largest_component(const RankMemory& rank) {
-  Component largest{"activations", total(rank.activations.at_peak)};
+  Component largest{"activations", of_activations(rank.activations.at_peak)};
   for (const MemoryPart& part : memory_parts) {
     const Bytes bytes = part.of(rank);
     if (!part.activations && bytes > largest.bytes) largest = {std::string(part.words), bytes};

@@ -59,8 +59,8 @@ void find_events(ReplayedRanks& ranks) {
     const Bindings of_kind = bindings_of(kind.sizes, letters);
     const Sharding shards = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
     const auto events = [&](const RecomputedOps& recomputed) {
-      return block_events(
-          pass_events(kind, shards, recomputed, request.detail, request.software, of_kind, ranks.reduces));
+      return block_events(pass_events(kind, shards, recomputed, request.detail, request.software, of_kind,
+                                      ranks.reduces || ranks.grows));
     };
     ranks.events.emplace_back(events({}), events(recomputed_ops_of(kind, strategy.recompute, shards)));
     KindParameters& held = ranks.parameters.emplace_back();
@@ -97,6 +97,7 @@ ReplayedRanks replayed_ranks(const Plan& plan) {
       .shape = same_liveness(schedule_shape(request.strategy, replayed_microbatches(request))),
       .places = stage_places(*plan.layers.tables, request.strategy),
       .reduces = reduces_in_passes(request.strategy, request.workload, request.software),
+      .grows = grows_gradients(request.strategy, request.workload, request.software),
       .gathers = gathers_in_passes(request.strategy),
       .units = {},
       .events = {},

@@ -48,6 +48,7 @@ struct ReplayedRanks {
   ScheduleShape shape;  // with no more microbatches than a replay needs
   std::vector<StagePlace> places;
   bool reduces = false;  // passes reduce gradients
+  bool grows = false;    // passes make gradients that stay until the step
   bool gathers = false;  // passes gather weights
   ModelUnits units;
   // By kind, and of the output that a stage keeps, if it does: plain and recomputed.

@@ -30,7 +30,7 @@ Table bytes_table(const Plan& plan) {
                                  std::to_string(rank.activations.layers),
                                  fmt::format("{:g}", in_flight(plan, rank))};
     for (const MemoryPart& part : memory_parts) {
-      if (&part == &*first) row.push_back(whole(total(rank.activations.at_peak).count()));
+      if (&part == &*first) row.push_back(whole(of_activations(rank.activations.at_peak).count()));
       row.push_back(whole(part.of(rank).count()));
     }
     row.push_back(whole(total(rank).count()));
@@ -71,8 +71,8 @@ Table gib_table(const Plan& plan, bool all) {
     table.rows.push_back({std::to_string(i), std::to_string(rank.activations.layers),
                           fmt::format("{:.4g}", in_flight(plan, rank)), in_gib(total(rank)),
                           in_gib(plan.request.system.memory - total(rank)), in_gib(rank.state.weights),
-                          in_gib(rank.state.gradients), in_gib(rank.state.optimizer),
-                          in_gib(total(rank.activations.at_peak)), in_gib(rank.reserved),
+                          in_gib(gradients_at_peak(rank)), in_gib(rank.state.optimizer),
+                          in_gib(of_activations(rank.activations.at_peak)), in_gib(rank.reserved),
                           i == plan.peak_rank ? "<- peak" : ""});
   }
   return table;

@@ -25,7 +25,7 @@ OrderedJson rank_json(const Plan& plan, const RankMemory& rank) {
                    {"in_flight", number(in_flight(plan, rank))}};
   for (const MemoryPart& part : memory_parts) {
     if (part.activations && !json.contains("activations")) {
-      json["activation_bytes"] = number(total(rank.activations.at_peak));
+      json["activation_bytes"] = number(of_activations(rank.activations.at_peak));
       json["activations"] = OrderedJson::object();
     }
     OrderedJson& object = part.activations ? json["activations"] : json;

@@ -33,13 +33,18 @@ bool may_reduce_by_group(const Request& base, const Space& space) {
          (space.data_sharding.empty() || contains(space.data_sharding, DataSharding::zero2));
 }
 
+// Returns whether some strategies have no gradients yet where another number of microbatches has them.
+bool may_grow_gradients(const Request& base, const Space& space) {
+  return base.software.memory.frees_gradients && allows(space.pipeline_parallel, 1);
+}
+
 }  // namespace
 
 Space leanest(const Request& base, const Space& space) {
   Space lean = space;
   lean.recompute_layers = false;
   if (space.no_reshard_after_forward != std::vector{true}) lean.no_reshard_after_forward = {false};
-  if (allows(space.micro_batch, 1)) lean.micro_batch = {.only = {1}};
+  if (allows(space.micro_batch, 1) && !may_grow_gradients(base, space)) lean.micro_batch = {.only = {1}};
   constexpr ScheduleKind f1b1 = ScheduleKind::one_forward_one_backward;
   if (allows(space.virtual_pipeline, 1) && contains(space.schedules, f1b1) &&
       !may_reduce_by_group(base, space)) {

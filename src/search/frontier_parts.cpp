@@ -86,7 +86,7 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
       rank.chunks.push_back(places[static_cast<std::size_t>(stage_of(shape, number, chunk))]);
       rank.layers = std::max(rank.layers, rank.chunks.back().layers);
     }
-    if (!has_units(request.strategy, request.workload, request.software)) rank.kind = only_kind(rank);
+    if (!has_unit_bytes(request.strategy, request.workload, request.software)) rank.kind = only_kind(rank);
     // Ranks with equal chunks have equal mixes; they differ in the microbatches that they hold.
     const auto alike = std::find_if(ranks.begin(), ranks.end(),
                                     [&](const FrontierRank& other) { return other.chunks == rank.chunks; });
@@ -107,9 +107,10 @@ void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
   const Bindings letters = layers.letters(kind);
   for (LayerChoice& choice : front.choices) {
     const RecomputedOps recomputed{.ops = choice.ops, .discarded = choice.ops};
-    choice.bytes.peaks = pass_peaks(layers.layers().kinds[kind], layers.sharding(kind), recomputed,
-                                    choice.bytes.recomputed, request.detail, request.software, letters,
-                                    reduces_in_passes(request.strategy, request.workload, request.software));
+    choice.bytes.peaks =
+        pass_peaks(layers.layers().kinds[kind], layers.sharding(kind), recomputed, choice.bytes.recomputed,
+                   request.detail, request.software, letters,
+                   holds_unit_gradients(request.strategy, request.workload, request.software));
     choice.bytes.peaks.backward.during.kind = choice.bytes.peaks.forward.during.kind = static_cast<int>(kind);
   }
 }

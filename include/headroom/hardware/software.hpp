@@ -73,6 +73,8 @@ struct StackMemory {
   FlatGradients flat_gradients = FlatGradients::none;
   // 16-bit gradients stay beside their FP32 sums until the next backward pass.
   bool keeps_half_gradients = false;
+  // Each optimizer step frees the gradients, and the backward pass after it makes them again.
+  bool frees_gradients = false;
   bool keeps_outputs = false;         // default of Strategy::keep_pipeline_outputs
   std::optional<Bytes> cuda_context;  // in place of the system's
   std::string source = "None of it is counted, as in K22";

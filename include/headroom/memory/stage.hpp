@@ -60,6 +60,7 @@ struct PassPeaks {
 struct UnitBytes {
   Bytes gathered;   // whole weights
   Bytes gradients;  // whole gradients beyond BackwardPeak::weight_gradients
+  Bytes made;       // gradients that stay, of units that the pass has left, if they grow
   friend bool operator==(const UnitBytes&, const UnitBytes&) = default;
 };
 
@@ -97,6 +98,7 @@ struct StageActivations {
   PassPeaks head_peaks;
   UnitBytes embedding_units;
   UnitBytes head_units;
+  Bytes grown_gradients;  // made by a backward pass (grows_gradients)
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
 };
 
@@ -185,6 +187,7 @@ struct KindUnit {
   Bytes gathered;   // whole weights of the unit
   Bytes gradients;  // gradients of the unit before their reduction
   Bytes reduction;  // gradients as the reduction reads them
+  Bytes kept;       // gradients that stay until the step, if they grow
   friend bool operator==(const KindUnit&, const KindUnit&) = default;
 };
 struct ModelUnits {

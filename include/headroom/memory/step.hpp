@@ -21,7 +21,7 @@
 
 namespace headroom {
 
-// Memory in use at one moment. The parts add up to the total.
+// Memory in use at one moment. The parts, less absent gradients, add up to the total.
 struct Activations {
   Bytes layers;
   Bytes embedding;
@@ -39,6 +39,8 @@ struct Activations {
   // Sharded weights and gradients that are whole for the current unit (memory/units.hpp).
   Bytes gathered_weights;
   Bytes unit_gradients;
+  Bytes
+      absent_gradients;  // gradients of the state that the backward pass has yet to make: total() subtracts them
   friend bool operator==(const Activations&, const Activations&) = default;
 
   friend constexpr Activations operator+(const Activations& x, const Activations& y) {
@@ -55,7 +57,8 @@ struct Activations {
             x.fetched + y.fetched,
             x.forward_values + y.forward_values,
             x.gathered_weights + y.gathered_weights,
-            x.unit_gradients + y.unit_gradients};
+            x.unit_gradients + y.unit_gradients,
+            x.absent_gradients + y.absent_gradients};
   }
   friend constexpr Activations operator-(const Activations& x, const Activations& y) {
     return {x.layers - y.layers,
@@ -71,21 +74,36 @@ struct Activations {
             x.fetched - y.fetched,
             x.forward_values - y.forward_values,
             x.gathered_weights - y.gathered_weights,
-            x.unit_gradients - y.unit_gradients};
+            x.unit_gradients - y.unit_gradients,
+            x.absent_gradients - y.absent_gradients};
   }
   friend constexpr Activations operator*(double k, const Activations& x) {
-    return {k * x.layers,           k * x.embedding,           k * x.head,    k * x.outputs,
-            k * x.recompute,        k * x.gradients,           k * x.logits,  k * x.gathered,
-            k * x.weight_gradients, k * x.dequantized_weights, k * x.fetched, k * x.forward_values,
-            k * x.gathered_weights, k * x.unit_gradients};
+    return {k * x.layers,
+            k * x.embedding,
+            k * x.head,
+            k * x.outputs,
+            k * x.recompute,
+            k * x.gradients,
+            k * x.logits,
+            k * x.gathered,
+            k * x.weight_gradients,
+            k * x.dequantized_weights,
+            k * x.fetched,
+            k * x.forward_values,
+            k * x.gathered_weights,
+            k * x.unit_gradients,
+            k * x.absent_gradients};
   }
 };
 
 constexpr Bytes total(const Activations& parts) {
   return parts.layers + parts.embedding + parts.head + parts.outputs + parts.recompute + parts.gradients +
          parts.logits + parts.gathered + parts.weight_gradients + parts.dequantized_weights + parts.fetched +
-         parts.forward_values + parts.gathered_weights + parts.unit_gradients;
+         parts.forward_values + parts.gathered_weights + parts.unit_gradients - parts.absent_gradients;
 }
+
+// Returns the bytes of activations, whatever gradients of weights are absent.
+constexpr Bytes of_activations(const Activations& parts) { return total(parts) + parts.absent_gradients; }
 
 struct StepActivations {
   Step step;

@@ -152,9 +152,28 @@ constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, con
          stepped_gradient_dtype(layout, software) == layout.gradient_dtype;  // kept_gradient_dtype
 }
 
+// Returns whether gradients come into being in the backward pass: the step before has freed them, and no other
+// microbatch adds to them [PyTorch, optim/optimizer.py, zero_grad, set_to_none].
+constexpr bool grows_gradients(const Strategy& strategy, const Workload& workload, const Software& software) {
+  return software.memory.frees_gradients && strategy.pipeline_parallel == 1 &&
+         microbatches(strategy, workload) == 1;
+}
+
+// Returns whether the weight gradients of a unit stay until its backward pass is done: to be reduced, or for
+// the step.
+constexpr bool holds_unit_gradients(const Strategy& strategy, const Workload& workload,
+                                    const Software& software) {
+  return reduces_in_passes(strategy, workload, software) || grows_gradients(strategy, workload, software);
+}
+
 // Returns whether passes gather weights or reduce gradients unit by unit.
 constexpr bool has_units(const Strategy& strategy, const Workload& workload, const Software& software) {
   return gathers_in_passes(strategy) || reduces_in_passes(strategy, workload, software);
+}
+
+// Returns whether the bytes of weights and gradients on a rank differ from unit to unit of a pass.
+constexpr bool has_unit_bytes(const Strategy& strategy, const Workload& workload, const Software& software) {
+  return has_units(strategy, workload, software) || grows_gradients(strategy, workload, software);
 }
 
 }  // namespace headroom

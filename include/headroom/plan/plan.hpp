@@ -62,6 +62,12 @@ constexpr Bytes on_host(const RankMemory& rank) { return rank.state.on_host + ra
 // training stack keeps, and non-torch memory.
 Bytes total(const RankMemory& rank);
 
+// Returns the gradients that a rank holds at its peak. Those that its backward pass has yet to make are not
+// there.
+constexpr Bytes gradients_at_peak(const RankMemory& rank) {
+  return std::max(rank.state.gradients - rank.activations.at_peak.absent_gradients, Bytes(0));
+}
+
 // Part of a rank's memory. The table memory_parts serves every report; its parts add up to total().
 struct MemoryPart {
   std::string_view name;   // in JSON and CSV, before "_bytes"
@@ -71,7 +77,8 @@ struct MemoryPart {
 };
 inline constexpr std::array memory_parts{
     MemoryPart{"weights", "weights", false, [](const RankMemory& rank) { return rank.state.weights; }},
-    MemoryPart{"gradients", "gradients", false, [](const RankMemory& rank) { return rank.state.gradients; }},
+    MemoryPart{"gradients", "gradients", false,
+               [](const RankMemory& rank) { return gradients_at_peak(rank); }},
     MemoryPart{"optimizer", "optimizer state", false,
                [](const RankMemory& rank) { return rank.state.optimizer; }},
     MemoryPart{"layers", "layer activations", true,
