@@ -46,7 +46,7 @@ class ClassRows {
         adapts_(trains_adapters(strategy_.lora)),
         name_(weights == WeightClass::dense ? "parameters" : "experts"),
         shards_fp32_(shards_main_params(software_, strategy_.optimizer)),
-        weight_copies_(question.model.architecture.kernels.weight_copies),
+        weight_copies_(keeps_fp32_weights(question.model, strategy_, software_)),
         fp32_(weight_copies_ || shards_fp32_) {}
 
   std::vector<ExplainedState> rows() {

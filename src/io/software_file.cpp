@@ -44,6 +44,7 @@ constexpr auto sharding_fields = [](auto& fields, auto& sharding) {
   fields.optional("reduction_buffer", sharding.reduction_buffer);
   fields.optional("copies_units", sharding.copies_units);
   fields.optional("copies_gradients", sharding.copies_gradients);
+  fields.optional("autocast", sharding.autocast);
   fields.optional("ends_in_root", sharding.ends_in_root);
   fields.optional("sums_before_reduction", sharding.sums_before_reduction);
   fields.optional("prefetches_units", sharding.prefetches_units);
@@ -82,7 +83,9 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.optional("expert_bias_kernel", software.expert_bias_kernel);
   fields.optional("rotary_kernel", software.rotary_kernel);
   fields.optional("scaled_rotary_kernel", software.scaled_rotary_kernel);
+  fields.optional("qkv_linear", software.qkv_linear);
   fields.optional("kv_sharing", software.kv_sharing);
+  fields.optional("softmax_dtype", software.softmax_dtype, OneOf{dtypes_that<is_floating>});
   fields.optional("cross_entropy", software.cross_entropy);
   fields.optional("compiles_loss", software.compiles_loss);
   fields.optional("embedding_parallel", software.vocabulary.embedding);

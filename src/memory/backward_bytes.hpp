@@ -46,7 +46,7 @@ class BackwardBytes {
 
   // Returns bytes of the gradients of all weights of the op, if they are reduced when their unit is done.
   [[nodiscard]] Bytes unit_gradient(const Op& op) const {
-    constexpr double element = 2;  // it has its weight's dtype
+    const double element = real(size_of(kind_.fp32_weights ? Dtype::fp32 : Dtype::half));
     return op.frozen ? Bytes(0) : element * Bytes(parameters(op, sharding_).evaluate(letters_));
   }
 

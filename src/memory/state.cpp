@@ -211,7 +211,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
                        const Parameters& parameters, int copies, const Software& software,
                        const MatrixList& matrices) {
   const bool shards_fp32 = shards_main_params(software, strategy.optimizer);
-  const bool weight_copies = model.architecture.kernels.weight_copies;
+  const bool weight_copies = keeps_fp32_weights(model, strategy, software);
   const bool fp32_weights = weight_copies || shards_fp32;
   const double main_params = fp32_weights ? 0 : size_of(strategy.optimizer.main_params);
   const double dense_shards = real(shards(strategy, WeightClass::dense));
@@ -247,7 +247,8 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   }
   // Weights that passes compute with.
   const bool gathered = shards_weights(strategy) && !gathers_in_passes(strategy);
-  const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !weight_copies;
+  const bool cast = shards_fp32 && !gathers_in_passes(strategy) && !weight_copies &&
+                    !autocasts_adapters(strategy, software);
   if (gathered || cast) state.weights += gathered_bytes(gathered ? parameters : stepped, strategy);
   if (reduces_in_passes(strategy, workload, software)) {
     state.gradients = sharded(stepped.dense * gradient, stepped.expert * gradient);

@@ -82,8 +82,8 @@ Adapters adapters_of(const OpTable& table, const Op& op, const Lora& lora) {
 // Rewrites a table op by op.
 class Adapting {
  public:
-  Adapting(const OpTable& original, CrossEntropy loss, const Lora& lora, bool adapted)
-      : original_(original), loss_(loss), lora_(lora), adapted_(adapted) {
+  Adapting(const OpTable& original, CrossEntropy loss, const Lora& lora, bool adapted, bool autocast)
+      : original_(original), loss_(loss), lora_(lora), adapted_(adapted), autocast_(autocast) {
     for (const Value& value : original.values()) {
       now_.push_back(table_.value(value));
     }
@@ -157,6 +157,33 @@ class Adapting {
     return dropped;
   }
 
+  void keep(Op& op, const Value& value, std::string_view why) {
+    const ValueId id = table_.value(value);
+    op.outputs.push_back(id);
+    op.saves.push_back({id, why});
+  }
+
+  // Saves the 16-bit copies that the linears of an op make of their FP32 weights.
+  void save_weights(Op& op) {
+    for (const MatrixProduct& product : op.products) {
+      for (const Amount& outer : product.outer) keep(op, cast_weights(product, outer), why::cast_weights);
+    }
+  }
+
+  // Saves the 16-bit copies that `count` adapters make of their FP32 inputs and weights.
+  void save_casts(Op& a, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Value copy = table_[a.inputs[a.inputs.size() > 1 ? i : 0]];
+      copy.name = "cast input";
+      copy.dtype = Dtype::half;
+      copy.buffer = nowhere;
+      keep(a, copy, why::weight_gradient);
+    }
+    // Each adapter casts its input to the FP32 of its weights, and autocast casts that to 16 bits again.
+    a.traffic.push_back(cast_traffic("cast_input", table_[a.inputs[0]], 2 * static_cast<int>(count)));
+    save_weights(a);
+  }
+
   void adapt(const Op& base, const Adapters& adapters, const AdapterNames& names) {
     const MatrixProduct& product = base.products[0];
     const bool of_experts = base.weights == WeightClass::expert;
@@ -173,7 +200,6 @@ class Adapting {
     const ValueId inner = table_.value(hidden);
     Op a{.name = names.a, .kind = OpKind::linear, .region = base.region, .inputs = {}, .outputs = {inner}};
     a.inputs = inputs_of(base, by_columns, count, names);
-    for (const ValueId input : a.inputs) a.saves.push_back({input, why::weight_gradient});
     a.reads_gathered = by_columns && table_[a.inputs[0]].placement == Placement::boundary;
     a.weights = base.weights;
     for (std::size_t i = 0; i < count; ++i) {
@@ -181,6 +207,11 @@ class Adapting {
       down.dtype = Dtype::half;
       down.outer = {{rank, by_columns ? Placement::split : Placement::whole}};
       a.products.push_back(down);
+    }
+    if (autocast_) {
+      save_casts(a, count);
+    } else {
+      for (const ValueId input : a.inputs) a.saves.push_back({input, why::weight_gradient});
     }
     table_.op(a);
 
@@ -223,6 +254,7 @@ class Adapting {
       for (std::size_t i = 0; i < count; ++i) add_product({half});
       add_output(output, count == 1 ? 2 : 1);
     }
+    if (autocast_) save_weights(b);
     table_.op(b);
     for (std::size_t i = 0; i < adapted.size(); ++i) {
       const auto part = adapters.all ? i : static_cast<std::size_t>(adapters.parts[i]);
@@ -250,6 +282,7 @@ class Adapting {
   CrossEntropy loss_;
   const Lora& lora_;
   bool adapted_;
+  bool autocast_;
   OpTable table_;
   std::vector<ValueId> now_;  // by value of the original table
 };
@@ -268,14 +301,16 @@ bool adapts(const OpTable& table, const Op& op, const LoraTarget& target) {
   return target.part != 0 || op.name == "qkv" || makes_gate(table, op);
 }
 
-OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted) {
-  return Adapting(table, loss, lora, adapted).table();
+OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted,
+                      bool autocast) {
+  return Adapting(table, loss, lora, adapted, autocast).table();
 }
 
-ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora) {
+ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora, bool autocast) {
   if (!trains_adapters(lora)) return layers;
   for (LayerKind& kind : layers.kinds) {
-    kind.ops = with_adapters(kind.ops, loss, lora, is_layer(kind));
+    kind.ops = with_adapters(kind.ops, loss, lora, is_layer(kind), autocast);
+    kind.fp32_weights = autocast;
   }
   return layers;
 }

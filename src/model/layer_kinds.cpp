@@ -213,6 +213,7 @@ ModelLayers layers_of(const Transformer& model, const LayerChoices& choices) {
   layers.kinds.push_back({.name = "head",
                           .position = KindPosition::last,
                           .ops = head_in(head_ops(architecture, choices.vocabulary), choices)});
+  for (LayerKind& kind : layers.kinds) kind.fp32_weights = architecture.kernels.weight_copies;
   layers.runs.push_back({order.size(), 1});
   for (const TypedRun& run : typed) {
     layers.runs.push_back({static_cast<std::size_t>(place_of(run) - order.begin()), run.count});

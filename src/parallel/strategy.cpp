@@ -41,6 +41,15 @@ double keys_in_chunk(std::int64_t chunk, double sequence) {
   return ((sequence - rest) * size + rest * rest) / sequence;
 }
 
+bool autocasts(const Transformer& model, const Strategy& strategy, const Software& software) {
+  const auto not_modelled = [](const Architecture& layer) {
+    return layer.experts || layer.latent_attention || has_mixer(layer.mixers);
+  };
+  return software.sharding.autocast && strategy.data_sharding == DataSharding::none &&
+         strategy.optimizer.main_params == MainParams::fp32 && !is_narrow(strategy.precision) &&
+         !trains_adapters(strategy.lora) && !any_layer(model, not_modelled);
+}
+
 Bindings bindings(const Transformer& model, const Strategy& strategy, const Workload& workload) {
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
   Bindings letters;

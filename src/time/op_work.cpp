@@ -64,7 +64,7 @@ Setting setting_of(const Transformer& model, const Strategy& strategy, const Wor
           .sharding = sharding_of(model, strategy),
           .letters = bindings(model, strategy, workload),
           .groups = Groups(axis_sizes(strategy), devices_per_node, context_inner(model, strategy)),
-          .gradients = model.architecture.kernels.weight_copies
+          .gradients = keeps_fp32_weights(model, strategy, software)
                            ? Dtype::fp32
                            : kept_gradient_dtype(strategy, workload, software),
           .sums_gradients = !reduces_in_passes(strategy, workload, software),

@@ -336,7 +336,7 @@ TEST_CASE("model: writing and reading give the same model back") {
     architecture.clamped_activation = is_gated(architecture.activation) && *rc::gen::arbitrary<bool>();
     architecture.scaled_rotary = architecture.positions == Positions::rotary && *rc::gen::arbitrary<bool>();
     any(architecture.kernels.cross_entropy.emplace());
-    any(architecture.kernels.qkv);
+    any(architecture.kernels.qkv.emplace());
     any(architecture.kernels.kv_sharing.emplace());
     any(architecture.kernels.layout);
     architecture.kernels.softmax_dtype = *rc::gen::element(Dtype::half, Dtype::fp32);

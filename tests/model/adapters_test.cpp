@@ -70,6 +70,23 @@ TEST_CASE("adapters: as many parameters are trained as two matrices of each line
         total(held_by(of_hub("llama-3-8b"), {})) + of_llama_3);
 }
 
+TEST_CASE("adapters: under autocast, each saves a 16-bit copy of its input and of its weights") {
+  const ModelLayers layers = layers_of(of_hub("llama-3-8b"), LayerChoices{});
+  const Lora lora{.rank = 16, .targets = {"all-linear"}};
+  const auto kept = [&](bool autocast) {
+    const ModelLayers adapted = with_adapters(layers, CrossEntropy::plain, lora, autocast);
+    const Bindings letters = bindings(of_hub("llama-3-8b"), {.micro_batch = 1}, {.sequence = 2048});
+    return kept_bytes(stored_tensors(adapted.kinds.front().ops, {}, {}, Detail::paper)).evaluate(letters);
+  };
+  const double tokens = 2048;
+  // Of q, k and v three instead of one, of gate and up two instead of one, and of the context, which attention
+  // saves too, one more.
+  const double inputs = (2 + 1 + 1) * 2 * tokens * 4096;
+  const double weights =
+      2.0 * 16 * ((4096 + 4096) + 2 * (4096 + 1024) + (4096 + 4096) + 2 * (4096 + 14336) + (14336 + 4096));
+  CHECK(kept(true) - kept(false) == inputs + weights);
+}
+
 TEST_CASE("adapters: both linears of a Mamba layer have them") {
   // Nemotron-H 8B: 24 Mamba layers of 128 heads of 64 and 8 groups of 128 states.
   const Transformer model = read_model("nemotron-h-8b");

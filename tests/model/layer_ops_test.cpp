@@ -143,6 +143,33 @@ TEST_CASE("layer: autocast keeps a half-precision copy of every linear's weights
                 2 * (2 * h * a * e + 2 * h * k * e + 2 * h * f));
 }
 
+TEST_CASE(
+    "layer: under a stack's autocast, each linear casts its FP32 input, and norms keep theirs in FP32") {
+  using namespace symbols;
+  constexpr Architecture llama{.activation = Activation::swiglu,
+                               .normalization = Normalization::rms_norm,
+                               .positions = Positions::rotary,
+                               .linear_bias = false,
+                               .qkv_bias = false,
+                               .hidden_dropout = false,
+                               .attention_dropout = false,
+                               .kernels = flash_kernels};
+  static constexpr StackKernels trainer{.normalization = NormKernel::unfused,
+                                        .activation = Fusion::unfused,
+                                        .rotary = RotaryKernel::rotate_half,
+                                        .qkv = QkvLinear::separate};
+  constexpr StackKernels autocast = [] {
+    StackKernels kernels = trainer;
+    kernels.autocast = true;
+    return kernels;
+  }();
+  // Unscaled outputs of both norms in FP32; copies for two more of q, k and v, and for one more of gate and up.
+  constexpr Expr activations = 2 * (2 * s * b * h) + 2 * (2 * s * b * h) + 2 * s * b * h;
+  constexpr Expr weights = 2 * (2 * h * a * e + 2 * h * k * e + 3 * h * f);
+  static_assert(bytes(with_kernels(llama, autocast)) - bytes(with_kernels(llama, trainer)) ==
+                activations + weights);
+}
+
 TEST_CASE("layer: flash attention keeps the log-sum-exp instead of anything s by s") {
   using namespace symbols;
   static_assert(bytes({}) - bytes(flash) == 5 * a * s * s * b - 4 * a * s * b);

@@ -133,6 +133,8 @@ struct StackSharding {
   // If nothing is sharded, gradients are copied to the buckets that are reduced, and back. The buckets stay
   // for the whole run [PyTorch, torch/nn/parallel/distributed.py, gradient_as_bucket_view=False].
   bool copies_gradients = false;
+  // If nothing is sharded, FP32 weights run under torch.autocast, which casts them to 16 bits at each use.
+  bool autocast = false;
   // For stacks without `none`: a single device has no units, while tensor-parallel ranks have units even if
   // no other rank holds their weights. If false, every rank has units.
   bool plain_alone = false;
@@ -182,7 +184,7 @@ enum class Launcher : std::uint8_t {
 
 // Choices of a stack, as its file names them. product_rate and expert_products are not listed, because they
 // carry sources of their own.
-inline constexpr std::array<std::string_view, 39> stack_choices{"overlap_tensor_parallel",
+inline constexpr std::array<std::string_view, 41> stack_choices{"overlap_tensor_parallel",
                                                                 "copies_sequence_shards",
                                                                 "overlap_grad_reduce",
                                                                 "overlap_param_gather",
@@ -200,7 +202,9 @@ inline constexpr std::array<std::string_view, 39> stack_choices{"overlap_tensor_
                                                                 "expert_bias_kernel",
                                                                 "rotary_kernel",
                                                                 "scaled_rotary_kernel",
+                                                                "qkv_linear",
                                                                 "kv_sharing",
+                                                                "softmax_dtype",
                                                                 "cross_entropy",
                                                                 "compiles_loss",
                                                                 "embedding_parallel",
@@ -265,7 +269,9 @@ struct Software {
   Fusion expert_bias_kernel = Fusion::unfused;  // for models whose experts have biases
   RotaryKernel rotary_kernel = RotaryKernel::fused;
   RotaryKernel scaled_rotary_kernel = RotaryKernel::fused;  // for models that scale cosines and sines
+  QkvLinear qkv_linear = QkvLinear::one;
   KvSharing kv_sharing = KvSharing::grouped;
+  Dtype softmax_dtype = Dtype::half;  // of unfused attention
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
   bool compiles_loss = false;     // compiles a plain cross entropy, if launches are compiled
   VocabularyParallel vocabulary;  // embedding_parallel, loss_parallel
@@ -344,7 +350,9 @@ inline StackKernels kernels_of(const Software& software) {
               software.expert_weighting ? software.expert_weighting->value : ExpertWeighting::activation,
           .rotary = compiled ? RotaryKernel::fused : software.rotary_kernel,
           .scaled_rotary = compiled ? RotaryKernel::fused : software.scaled_rotary_kernel,
+          .qkv = software.qkv_linear,
           .kv_sharing = software.kv_sharing,
+          .softmax_dtype = software.softmax_dtype,
           .cross_entropy = compiles_loss ? CrossEntropy::compiled : software.cross_entropy,
           .holds_logits = software.memory.holds_logits,
           .compiled_layers = compiled,

@@ -19,6 +19,7 @@ constexpr MatrixProduct of_heads(const Monomial& inner, const Monomial& outer) {
 constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   using namespace symbols;
   const Kernels& kernels = layer.arch.kernels;
+  const Dtype softmax_dtype = kernels.softmax_dtype.value_or(Dtype::half);
   const auto scores_shaped = [&](std::string_view name, Dtype dtype) {
     return layer.table.value({name, a * s * s * b, dtype, Placement::split});
   };
@@ -56,11 +57,11 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   }
 
   Op softmax = core("softmax", OpKind::softmax);
-  ValueId weights = scores_shaped("attention weights", kernels.softmax_dtype);
+  ValueId weights = scores_shaped("attention weights", softmax_dtype);
   softmax.inputs = {raw};
   softmax.outputs = {weights};
   softmax.saves = {{weights, why::input_gradient}};
-  if (!is_half(kernels.softmax_dtype)) {
+  if (!is_half(softmax_dtype)) {
     weights = scores_shaped("half-precision weights", Dtype::half);
     softmax.outputs.push_back(weights);
   }
@@ -71,7 +72,7 @@ constexpr ValueId unfused_attention(OpBuilder& layer, Qkv in) {
   }
   if (layer.arch.attention_sinks) {
     softmax.parameters = {{a, Placement::split}};
-    layer.keep(softmax, {"sinks' column", a * s * b, kernels.softmax_dtype, Placement::split, Detail::exact},
+    layer.keep(softmax, {"sinks' column", a * s * b, softmax_dtype, Placement::split, Detail::exact},
                why::input_gradient);
   }
   layer.table.op(softmax);

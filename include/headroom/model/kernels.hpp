@@ -111,12 +111,12 @@ struct Kernels {
   std::optional<Fusion> expert_bias = {};  // of what experts make: one kernel, or operators for each expert
   std::optional<RotaryKernel> rotary = {};
   std::optional<CrossEntropy> cross_entropy = {};
-  QkvLinear qkv = QkvLinear::one;  // exact: v pins the parts of the buffer q and k left
+  std::optional<QkvLinear> qkv = {};  // exact: in one buffer, v pins the parts that q and k left
   std::optional<KvSharing> kv_sharing = {};
   AttentionLayout layout = AttentionLayout::sequence_first;
-  Dtype softmax_dtype = Dtype::half;    // of the stored softmax output
-  Dtype residual_dtype = Dtype::half;   // of the stream between blocks
-  Dtype norm_statistics = Dtype::fp32;  // exact: mean and reciprocal deviation
+  std::optional<Dtype> softmax_dtype = {};  // of the stored softmax output
+  Dtype residual_dtype = Dtype::half;       // of the stream between blocks
+  Dtype norm_statistics = Dtype::fp32;      // exact: mean and reciprocal deviation
   Dtype dropout_mask = Dtype::boolean;
   Dtype logits = Dtype::fp32;  // precision of the loss
   bool weight_copies = false;  // autocast keeps half-precision copies of fp32 weights
@@ -135,7 +135,12 @@ struct StackKernels {
   ExpertWeighting expert_weighting = ExpertWeighting::activation;
   RotaryKernel rotary = RotaryKernel::fused;
   RotaryKernel scaled_rotary = RotaryKernel::fused;  // of models whose cosines and sines are scaled
+  QkvLinear qkv = QkvLinear::one;
   KvSharing kv_sharing = KvSharing::grouped;
+  Dtype softmax_dtype = Dtype::half;  // of unfused attention
+  // FP32 weights are cast to 16 bits at each use. What is added to the residual stream, and the weights of
+  // normalizations, stay in FP32 [PyTorch, torch.autocast].
+  bool autocast = false;
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
   bool holds_logits = false;     // the training loop, during the backward pass
   bool compiled_layers = false;  // a checkpoint's cache keeps no more of one than its backward pass needs

@@ -41,6 +41,7 @@ struct LayerKind {
   bool predicts =
       false;  // a layer of multi-token prediction: it stands with an end, and is recomputed as layers are
   bool compiled = false;          // StackKernels::compiled_layers
+  bool fp32_weights = false;      // trained weights are FP32, and so are their gradients
   std::string described_as = {};  // of layers at 16 bits among others: the kind that they are of in the model
 };
 

@@ -131,7 +131,7 @@ constexpr ValueId mlp(OpBuilder& layer, ValueId input, const Feedforward& of = {
   if (layer.arch.linear_bias) bias = {{projections * of.width, Placement::split}};
   layer.linear(of.up, input, {up},
                {OpBuilder::of_tokens({h, Placement::whole}, {{projections * of.width, Placement::split}})},
-               bias);
+               bias, projections);
   layer.table.change(layer.table.ops().size() - 1).merged = projections;
 
   const ValueId active = activation(layer, up, of, s * b * of.width);

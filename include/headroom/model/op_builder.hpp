@@ -12,6 +12,7 @@ namespace why {
 inline constexpr std::string_view weight_gradient = "the weight gradient is its product with the output's";
 inline constexpr std::string_view input_gradient = "the input gradient is a function of it";
 inline constexpr std::string_view other_factor = "the gradient of the other factor is a product with it";
+inline constexpr std::string_view cast_weights = "the input gradient is a product with it";
 inline constexpr std::string_view mask = "tells which elements were dropped";
 }  // namespace why
 
@@ -22,6 +23,25 @@ constexpr MatrixProduct of_chunks(const Monomial& batch, const Monomial& inner, 
           .rows = {s * b, Placement::whole},
           .inner = {inner, Placement::whole},
           .outer = {{outer, Placement::whole}}};
+}
+
+// Returns the 16-bit copy that a linear under autocast makes of its FP32 weights, or of a part of their rows.
+constexpr Value cast_weights(const MatrixProduct& product, const Amount& outer) {
+  const bool rows_whole = product.inner.placement == Placement::whole;
+  return {"half-precision weights", product.inner.count * outer.count, Dtype::half,
+          rows_whole ? outer.placement : product.inner.placement};
+}
+
+// Returns the traffic of `count` casts of a value between FP32 and 16 bits. Their gradients are cast back.
+constexpr Traffic cast_traffic(std::string_view name, const Value& value, int count = 1) {
+  constexpr std::int64_t cast = size_of(Dtype::fp32) + size_of(Dtype::half);
+  return {.name = name,
+          .elements = value.elements,
+          .placement = value.placement,
+          .forward = cast * count,
+          .backward = cast * count,
+          .forward_kernels = count,
+          .backward_kernels = count};
 }
 
 struct OpBuilder {
@@ -43,7 +63,8 @@ struct OpBuilder {
   constexpr void keep_chain(Op& op, const Monomial& elements, Placement placement,
                             Dtype input = Dtype::half) {
     const NormKernel kernel = arch.kernels.normalization.value_or(NormKernel::fused);
-    const Dtype unscaled = kernel == NormKernel::composite ? Dtype::fp32 : Dtype::half;
+    const bool in_fp32 = input == Dtype::fp32 && arch.kernels.weight_copies;  // as FP32 weights are
+    const Dtype unscaled = kernel == NormKernel::composite || in_fp32 ? Dtype::fp32 : Dtype::half;
     keep(op, {"fp32 input", elements, Dtype::fp32, placement}, why::input_gradient);
     keep(op, {"unscaled output", elements, unscaled, placement}, why::weight_gradient);
     op.temporaries.push_back(table.value({"fp32 gradients", 3 * elements, Dtype::fp32, placement}));
@@ -96,9 +117,18 @@ struct OpBuilder {
     return {.rows = {s * b, Placement::whole}, .inner = inner, .outer = outer};
   }
 
-  // Adds a linear layer, which saves its input.
+  // Returns whether a normalization makes the value, in FP32 under autocast.
+  [[nodiscard]] constexpr bool comes_from_norm(ValueId value) const {
+    const int producer = table[value].producer;
+    return producer != nowhere &&
+           table.ops()[static_cast<std::size_t>(producer)].kind == OpKind::normalization;
+  }
+
+  // Adds a linear layer, which saves its input; or several of the same input in one row. Under autocast, each
+  // of these makes a 16-bit copy of its own.
   constexpr void linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
-                        const FixedVector<MatrixProduct, 3>& products, const FixedVector<Amount, 4>& biases) {
+                        const FixedVector<MatrixProduct, 3>& products, const FixedVector<Amount, 4>& biases,
+                        int linears = 1) {
     Op op{.name = name, .kind = OpKind::linear, .region = Placement::split, .inputs = {input}};
     op.outputs = outputs;
     op.saves = {{input, why::weight_gradient}};
@@ -108,13 +138,23 @@ struct OpBuilder {
     for (const MatrixProduct& product : products) {
       if (!arch.kernels.weight_copies) continue;
       for (const Amount& outer : product.outer) {
-        const bool rows_whole = product.inner.placement == Placement::whole;
-        const ValueId copy =
-            table.value({"half-precision weights", product.inner.count * outer.count, Dtype::half,
-                         rows_whole ? outer.placement : product.inner.placement});
-        op.outputs.push_back(copy);
-        op.saves.push_back({copy, "the input gradient is a product with it"});
+        const Value copy = cast_weights(product, outer);
+        keep(op, copy, why::cast_weights);
+        op.traffic.push_back(cast_traffic("cast_weights", copy));
       }
+    }
+    for (int i = 1; arch.kernels.weight_copies && i < linears; ++i) {
+      Value copy = table[input];
+      copy.name = "cast input";
+      copy.buffer = nowhere;
+      keep(op, copy, why::weight_gradient);
+    }
+    if (arch.kernels.weight_copies && comes_from_norm(input)) {
+      Traffic casts = cast_traffic("cast_input", table[input], linears);
+      constexpr std::int64_t added = 3 * size_of(Dtype::fp32);  // gradients of two linears
+      casts.backward += added * (linears - 1);
+      casts.backward_kernels += linears - 1;
+      op.traffic.push_back(casts);
     }
     table.op(op);
   }

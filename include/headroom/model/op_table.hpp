@@ -144,7 +144,7 @@ struct Op {
   FixedVector<Save, 8> saves{};
   FixedVector<MatrixProduct, 3> products{};  // of the forward pass; K22 appendix A counts their FLOPs
   FixedVector<Amount, 4> parameters{};       // beside the weights of a linear's products
-  FixedVector<Traffic, 2> traffic{};
+  FixedVector<Traffic, 4> traffic{};
   bool adds = false;  // the last input is added, so that its gradient is the output's, without a kernel
   FixedVector<Exchange, 6> exchanges{};
   FixedVector<ValueId, 2> of_all_tokens{};  // inputs that it needs of all tokens of a sequence

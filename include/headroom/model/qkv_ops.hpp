@@ -13,7 +13,8 @@ struct Qkv {
 
 constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
   using namespace symbols;
-  const int buffer = layer.arch.kernels.qkv == QkvLinear::one ? 0 : nowhere;
+  const bool in_one = layer.arch.kernels.qkv.value_or(QkvLinear::one) == QkvLinear::one;
+  const int buffer = in_one ? 0 : nowhere;
   const auto part = [&](std::string_view name, const Monomial& elements, Placement placement) {
     return layer.table.value({.name = name, .elements = elements, .placement = placement, .buffer = buffer});
   };
@@ -28,7 +29,7 @@ constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
   const Amount query{(gated ? 2 : 1) * a * e, Placement::split};
   const Amount key{k * e, Placement::kv_split};
   FixedVector<MatrixProduct, 3> products;
-  if (layer.arch.kernels.qkv == QkvLinear::one) {
+  if (in_one) {
     products = {linear_to({query, {2 * k * e, Placement::kv_split}})};
   } else {
     products = {linear_to({query}), linear_to({key}), linear_to({key})};
@@ -38,7 +39,7 @@ constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
     result.gate = part("output gate", s * b * a * e, Placement::split);
     outputs.push_back(result.gate);
   }
-  layer.linear("qkv", input, outputs, products, biases);
+  layer.linear("qkv", input, outputs, products, biases, static_cast<int>(products.size()));
   return result;
 }
 

@@ -129,7 +129,14 @@ constexpr Architecture with_kernels(Architecture architecture, const StackKernel
   // Kernels of latent attention scale the tables by themselves.
   const bool scaled = architecture.scaled_rotary && !architecture.latent_attention;
   if (!own.rotary) own.rotary = scaled ? of_stack.scaled_rotary : of_stack.rotary;
+  if (!own.qkv) own.qkv = of_stack.qkv;
   if (!own.kv_sharing) own.kv_sharing = of_stack.kv_sharing;
+  if (!own.softmax_dtype)
+    own.softmax_dtype = own.attention == AttentionKernel::unfused ? of_stack.softmax_dtype : Dtype::half;
+  if (of_stack.autocast) {
+    own.weight_copies = true;
+    own.residual_dtype = Dtype::fp32;
+  }
   if (!own.cross_entropy) own.cross_entropy = of_stack.cross_entropy;
   own.holds_logits = of_stack.holds_logits;
   own.expert_weighting = of_stack.expert_weighting;

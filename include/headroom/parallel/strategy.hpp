@@ -210,23 +210,39 @@ inline bool routes_padded(const Strategy& strategy) {
   return strategy.moe_router_padding || sends_padded(strategy.moe_dispatcher);
 }
 
+// Returns whether FP32 weights run under torch.autocast: nobody shards them, and the optimizer steps them. Not
+// of models whose layers are not modelled under it.
+bool autocasts(const Transformer& model, const Strategy& strategy, const Software& software);
+// Returns whether a rank's weights and gradients are FP32, and each linear casts its weights to 16 bits.
+inline bool keeps_fp32_weights(const Transformer& model, const Strategy& strategy, const Software& software) {
+  return model.architecture.kernels.weight_copies || autocasts(model, strategy, software);
+}
+// Returns whether the adapters of a frozen model are FP32, and run under torch.autocast.
+inline bool autocasts_adapters(const Strategy& strategy, const Software& software) {
+  return software.sharding.autocast && strategy.data_sharding == DataSharding::none &&
+         trains_adapters(strategy.lora);
+}
+
 // Returns how a strategy computes the layers of a model on a training stack.
 inline LayerChoices layer_choices(const Transformer& model, const Strategy& strategy,
                                   const Software& software) {
+  StackKernels kernels = kernels_of(software);
+  kernels.autocast = autocasts(model, strategy, software);
   return {.micro_batch = strategy.micro_batch,
           .precision = strategy.precision,
           .scope = strategy.precision_scope,
           .dispatcher = strategy.moe_dispatcher,
           .pads_rows = !routes_padded(strategy),
           .pads_to_capacity = strategy.moe_pad_to_capacity,
-          .kernels = kernels_of(software),
+          .kernels = kernels,
           .vocabulary = vocabulary_parallel(model, strategy, software)};
 }
 inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
                              const Software& software = {}) {
   const CrossEntropy loss =
       model.architecture.kernels.cross_entropy.value_or(kernels_of(software).cross_entropy);
-  return with_adapters(layers_of(model, layer_choices(model, strategy, software)), loss, strategy.lora);
+  return with_adapters(layers_of(model, layer_choices(model, strategy, software)), loss, strategy.lora,
+                       autocasts_adapters(strategy, software));
 }
 
 // Returns whether both strategies have the same kinds of layers in the same order, whatever their precision.

@@ -67,8 +67,8 @@ void add_other_kernels(const Software& software, Launch& launch) {
   std::vector<std::string_view> changed;
   for (const std::string_view field :
        {"norm_backward", "norm_kernel", "activation_kernel", "clamp_kernel", "expert_bias_kernel",
-        "rotary_kernel", "scaled_rotary_kernel", "kv_sharing", "cross_entropy", "compiles_loss",
-        "embedding_parallel", "loss_parallel", "gradient_reduction"}) {
+        "rotary_kernel", "scaled_rotary_kernel", "qkv_linear", "kv_sharing", "softmax_dtype", "cross_entropy",
+        "compiles_loss", "embedding_parallel", "loss_parallel", "gradient_reduction"}) {
     // --no-rope-fusion says it.
     const bool said = field == "rotary_kernel" &&
                       (launch.target == LaunchTarget::megatron || launch.target == LaunchTarget::bridge);
