@@ -101,7 +101,8 @@ class ClassRows {
     const Rational held = fp32_ ? 4 : 2;
     Expr bytes = sharded_weights ? sharded(held) : Expr(held);
     std::string what = fp32_ ? "fp32" : "BF16 or FP16";
-    if ((sharded_weights || shards_fp32_) && !gathers_in_passes(strategy_)) {
+    const bool casts_at_use = weight_copies_ || autocasts_adapters(strategy_, software_);
+    if ((sharded_weights || shards_fp32_) && !gathers_in_passes(strategy_) && !casts_at_use) {
       bytes += Expr(2);
       what += ", and gathered in 16 bits";
     }

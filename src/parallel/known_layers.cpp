@@ -15,7 +15,8 @@ const std::shared_ptr<const ModelLayers>& KnownLayers::of(const Strategy& strate
   LayerChoices choices = layer_choices(model_, strategy, software_);
   if (!by_batch_ || choices.micro_batch > 1) choices.micro_batch = usual_choices_.micro_batch;
   if (choices == usual_choices_ && !trains_adapters(strategy.lora)) return usual_;
-  const auto [entry, added] = others_.try_emplace({choices, strategy.lora});
+  const auto [entry, added] =
+      others_.try_emplace({choices, strategy.lora, autocasts_adapters(strategy, software_)});
   if (added) {
     Strategy alike = strategy;
     alike.micro_batch = choices.micro_batch;

@@ -98,6 +98,8 @@ void LayerPrices::select(const Strategy& strategy) {
                            scale_group(strategy, nodes_of(strategy).connected),
                            reduces_in_passes(strategy, base_.workload, base_.software),
                            grows_gradients(strategy, base_.workload, base_.software),
+                           autocasts(base_.model, strategy, base_.software),
+                           autocasts_adapters(strategy, base_.software),
                            steps_matrices(strategy.optimizer.kind),
                            strategy.lora});
   now_ = &entry->second;
@@ -132,7 +134,7 @@ const ModelActivations& LayerPrices::before_offloading(const Recomputation& reco
   const Bindings letters = bindings(base_.model, strategy_, base_.workload);
   ModelActivations parts = evaluate(*exprs, letters);
   set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
-                     letters, holds_unit_gradients(strategy_, base_.workload, base_.software), now_->peaks);
+                     letters, unit_gradient_dtype(strategy_, base_.workload, base_.software), now_->peaks);
   return add_recomputation(now_->activations, recompute, parts);
 }
 

@@ -83,8 +83,8 @@ bool adapts(const OpTable& table, const Op& op, const LoraTarget& target);
 
 // Returns the table of a layer with adapters (`adapted`), or of an end of the model, which is only frozen. If
 // all linears are adapted at once, q, k, v, gate and up have an adapter each where q, k and v are linears of
-// their own. A linear that is fused has one adapter. `autocast`: adapters are FP32, and each makes and saves a
-// 16-bit copy of its input [PEFT, tuners/lora/layer.py, _cast_input_dtype, under torch.autocast].
+// their own. A linear that is fused has one adapter. With `autocast`, adapters are FP32. Each
+// saves a 16-bit copy of its input and of its weights [PEFT, tuners/lora/layer.py, _cast_input_dtype].
 OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted,
                       bool autocast = false);
 

@@ -138,8 +138,8 @@ struct StackKernels {
   QkvLinear qkv = QkvLinear::one;
   KvSharing kv_sharing = KvSharing::grouped;
   Dtype softmax_dtype = Dtype::half;  // of unfused attention
-  // FP32 weights are cast to 16 bits at each use. What is added to the residual stream, and the weights of
-  // normalizations, stay in FP32 [PyTorch, torch.autocast].
+  // Linears cast their FP32 weights to 16 bits at each use. The residual stream and the weights of
+  // normalizations stay in FP32 [PyTorch, torch.autocast].
   bool autocast = false;
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
   bool holds_logits = false;     // the training loop, during the backward pass

@@ -63,7 +63,7 @@ struct OpBuilder {
   constexpr void keep_chain(Op& op, const Monomial& elements, Placement placement,
                             Dtype input = Dtype::half) {
     const NormKernel kernel = arch.kernels.normalization.value_or(NormKernel::fused);
-    const bool in_fp32 = input == Dtype::fp32 && arch.kernels.weight_copies;  // as FP32 weights are
+    const bool in_fp32 = input == Dtype::fp32 && arch.kernels.weight_copies;  // FP32 weights keep it FP32
     const Dtype unscaled = kernel == NormKernel::composite || in_fp32 ? Dtype::fp32 : Dtype::half;
     keep(op, {"fp32 input", elements, Dtype::fp32, placement}, why::input_gradient);
     keep(op, {"unscaled output", elements, unscaled, placement}, why::weight_gradient);
@@ -117,15 +117,15 @@ struct OpBuilder {
     return {.rows = {s * b, Placement::whole}, .inner = inner, .outer = outer};
   }
 
-  // Returns whether a normalization makes the value, in FP32 under autocast.
+  // Returns whether a normalization makes the value, which is FP32 under autocast.
   [[nodiscard]] constexpr bool comes_from_norm(ValueId value) const {
     const int producer = table[value].producer;
     return producer != nowhere &&
            table.ops()[static_cast<std::size_t>(producer)].kind == OpKind::normalization;
   }
 
-  // Adds a linear layer, which saves its input; or several of the same input in one row. Under autocast, each
-  // of these makes a 16-bit copy of its own.
+  // Adds an op of `linears` linear layers that read the same input, and saves the input. Under autocast, each
+  // saves a 16-bit copy of its own.
   constexpr void linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
                         const FixedVector<MatrixProduct, 3>& products, const FixedVector<Amount, 4>& biases,
                         int linears = 1) {

@@ -4,7 +4,7 @@
 
 #include <map>
 #include <memory>
-#include <utility>
+#include <tuple>
 
 #include "headroom/hardware/software.hpp"
 #include "headroom/parallel/strategy.hpp"
@@ -27,7 +27,8 @@ class KnownLayers {
   LayerChoices usual_choices_;
   std::shared_ptr<const ModelLayers> usual_;
   bool by_batch_ = false;  // whether microbatches of one sequence have layers of their own
-  std::map<std::pair<LayerChoices, Lora>, std::shared_ptr<const ModelLayers>> others_;
+  // By choices, adapters, and whether adapters run under autocast.
+  std::map<std::tuple<LayerChoices, Lora, bool>, std::shared_ptr<const ModelLayers>> others_;
 };
 
 }  // namespace headroom

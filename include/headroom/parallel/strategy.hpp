@@ -210,16 +210,18 @@ inline bool routes_padded(const Strategy& strategy) {
   return strategy.moe_router_padding || sends_padded(strategy.moe_dispatcher);
 }
 
-// Returns whether FP32 weights run under torch.autocast: nobody shards them, and the optimizer steps them. Not
-// of models whose layers are not modelled under it.
+// Returns whether linears cast FP32 weights under torch.autocast: the stack does so, no rank shards them, and
+// the optimizer steps them. False with adapters, in fewer than 16 bits, and for layers with experts, latent
+// attention or a mixer, which are not modelled under autocast.
 bool autocasts(const Transformer& model, const Strategy& strategy, const Software& software);
 // Returns whether a rank's weights and gradients are FP32, and each linear casts its weights to 16 bits.
 inline bool keeps_fp32_weights(const Transformer& model, const Strategy& strategy, const Software& software) {
   return model.architecture.kernels.weight_copies || autocasts(model, strategy, software);
 }
-// Returns whether the adapters of a frozen model are FP32, and run under torch.autocast.
+// Returns whether the adapters of a frozen model are FP32, and torch.autocast casts them to 16 bits.
 inline bool autocasts_adapters(const Strategy& strategy, const Software& software) {
   return software.sharding.autocast && strategy.data_sharding == DataSharding::none &&
+         strategy.optimizer.main_params == MainParams::fp32 && !is_narrow(strategy.precision) &&
          trains_adapters(strategy.lora);
 }
 

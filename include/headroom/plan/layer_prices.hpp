@@ -98,7 +98,7 @@ class LayerPrices {
   // gradients, whether the optimizer steps matrices, and adapters.
   using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
                          Dispatcher, bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype,
-                         Precision, PrecisionScope, std::optional<Group>, bool, bool, bool, Lora>;
+                         Precision, PrecisionScope, std::optional<Group>, bool, bool, bool, bool, bool, Lora>;
 
   Symbolic& symbolic_of(const Strategy& strategy);
   const ModelActivations& before_offloading(const Recomputation& recompute);
