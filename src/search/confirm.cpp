@@ -60,11 +60,12 @@ std::ptrdiff_t shown_count(std::size_t count) {
 }
 
 // Returns the replacement of a candidate that does not fit once settled: the fastest of its division that
-// needs enough less memory for PyTorch to have room, or the candidate itself if none does.
+// needs enough less memory for PyTorch to have room, or else the best verdict of those tried.
 Candidate in_place_of(const Candidate& settled, const Request& base, const Space& space, unsigned threads) {
   const Space division = part_of(space, division_of(settled.strategy));
   Request tight = base;
   Candidate last = settled;
+  Candidate best = settled;
   for (int i = 0; i < most_settling_tries; ++i) {
     // What fits there takes at most `margin` less of what there is.
     const Bytes most = std::min(last.peak, (1 - base.margin) * tight.system.memory) - excess(base, last);
@@ -77,8 +78,9 @@ Candidate in_place_of(const Candidate& settled, const Request& base, const Space
     last.place = settled.place;  // among the plans it stands for
     last = settled_candidate(base, last);
     if (last.verdict == Verdict::fits) return last;
+    if (last.verdict < best.verdict) best = last;
   }
-  return settled;
+  return best;
 }
 
 }  // namespace
@@ -110,7 +112,7 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
     }
     const Searched of = searched_of(result.plans[i]);
     Candidate candidate = settle(result.plans[i]);
-    if (result.plans[i].verdict == Verdict::fits && candidate.verdict != Verdict::fits)
+    if (candidate.verdict > result.plans[i].verdict)  // from fits to marginal to does_not_fit
       candidate = in_place_of(candidate, of.base, of.space, threads);
     done.insert(known(candidate));
     if (candidate.verdict == Verdict::does_not_fit) {

@@ -33,7 +33,7 @@ bool may_reduce_by_group(const Request& base, const Space& space) {
          (space.data_sharding.empty() || contains(space.data_sharding, DataSharding::zero2));
 }
 
-// Returns whether some strategies have no gradients yet where another number of microbatches has them.
+// Returns whether strategies with a single microbatch may hold fewer gradients at the peak.
 bool may_grow_gradients(const Request& base, const Space& space) {
   return base.software.memory.frees_gradients && allows(space.pipeline_parallel, 1);
 }

@@ -110,7 +110,7 @@ void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
     choice.bytes.peaks =
         pass_peaks(layers.layers().kinds[kind], layers.sharding(kind), recomputed, choice.bytes.recomputed,
                    request.detail, request.software, letters,
-                   holds_unit_gradients(request.strategy, request.workload, request.software));
+                   unit_gradient_dtype(request.strategy, request.workload, request.software));
     choice.bytes.peaks.backward.during.kind = choice.bytes.peaks.forward.during.kind = static_cast<int>(kind);
   }
 }

@@ -23,7 +23,8 @@ Candidate settled_candidate(const Request& base, Candidate candidate) {
 Bytes excess(const Request& base, const Candidate& candidate) {
   constexpr double least_step = 0.01;
   const Bytes over = candidate.held ? *candidate.held - base.system.memory : Bytes(0);
-  return std::max(over / 2, least_step * base.system.memory);
+  constexpr double most_step = 0.04;
+  return std::clamp(over / 2, least_step * base.system.memory, most_step * base.system.memory);
 }
 
 }  // namespace headroom

@@ -8,13 +8,13 @@
 namespace headroom {
 
 // Largest number of searches, with ever less memory for tensors, for reserved memory to fit the GPU.
-inline constexpr int most_settling_tries = 8;
+inline constexpr int most_settling_tries = 16;
 
 // Returns the candidate with its peak, the memory in use on its fullest GPU, and the resulting verdict.
 Candidate settled_candidate(const Request& base, Candidate candidate);
 
 // Returns how much less memory tensors should take than those of a candidate that reserves too much: half of
-// the excess, since other tensors may leave smaller gaps, and at least 1% of the GPU.
+// the excess, since other tensors may leave smaller gaps, at least 1% and at most 4% of the GPU.
 Bytes excess(const Request& base, const Candidate& candidate);
 
 }  // namespace headroom
