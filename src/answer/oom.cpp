@@ -7,7 +7,7 @@ namespace {
 
 constexpr Bytes gib(0x1p30);
 constexpr const char* ask_headroom =
-    "run headroom check SCRIPT --system SYSTEM: it names changes of the launch that fit";
+    "run headroom check SCRIPT --system SYSTEM: it lists changes of the launch that make it fit";
 
 OomCause cause_of(const OomReply& reply) {
   const OomMessage& message = reply.message;
@@ -33,8 +33,8 @@ std::vector<std::string> remedies_of(const OomReply& reply) {
       remedies.push_back(message.expandable
                              ? "set " + variable + "=expandable_segments:True"
                              : "set " + variable +
-                                   "=max_split_size_mb:N, N the size of the largest tensors in MiB");
-      remedies.emplace_back("keep the shapes of steps the same: pad or pack sequences");
+                                   "=max_split_size_mb:N, where N is the size of the largest tensors in MiB");
+      remedies.emplace_back("keep tensor shapes the same in every step: pad or pack sequences");
       break;
     case OomCause::limit: remedies.emplace_back("raise torch.cuda.set_per_process_memory_fraction"); break;
     case OomCause::other_processes:
@@ -43,12 +43,12 @@ std::vector<std::string> remedies_of(const OomReply& reply) {
     case OomCause::excess: remedies.emplace_back(ask_headroom); break;
     case OomCause::outside:
       remedies.emplace_back(
-          "leave memory beside PyTorch's: torch.cuda.set_per_process_memory_fraction below 1");
+          "leave memory outside PyTorch: set torch.cuda.set_per_process_memory_fraction below 1");
       remedies.emplace_back("reserve less for collectives: fewer process groups, a smaller NCCL_BUFFSIZE");
       break;
     case OomCause::host:
       remedies.emplace_back("use fewer data-loader workers, and offload less to the host");
-      remedies.emplace_back("load checkpoints rank by rank, not on all ranks of a node at once");
+      remedies.emplace_back("load checkpoints on one rank of a node at a time");
       break;
   }
   if (message.pools && *message.pools > gib)

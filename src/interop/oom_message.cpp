@@ -150,7 +150,7 @@ class MessageScan {
 
 Bytes reserved(const OomMessage& message) {
   const Bytes none(0);
-  return message.allocated.value_or(none) + message.pools.value_or(none) + message.unused.value_or(none);
+  return message.allocated.value_or(none) + message.unused.value_or(none);
 }
 
 std::optional<OomMessage> read_oom_message(std::string_view text) {

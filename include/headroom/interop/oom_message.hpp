@@ -29,13 +29,14 @@ struct OomMessage {
   std::optional<Bytes> process;    // of this process, what is not PyTorch's included
   std::optional<Bytes> limit;      // set_per_process_memory_fraction
   std::optional<Bytes> allocated;  // by tensors
-  std::optional<Bytes> pools;      // private pools of CUDA graphs
+  std::optional<Bytes> pools;      // private pools of CUDA graphs, part of `allocated`
   std::optional<Bytes> unused;     // reserved by PyTorch, but not allocated
   bool expandable = false;         // the message advises expandable segments: PyTorch 2.2 or later
   friend bool operator==(const OomMessage&, const OomMessage&) = default;
 };
 
-// Returns the bytes that PyTorch's allocator holds, as far as the message states them.
+// Returns what PyTorch's allocator has reserved, as far as the message states it [PyTorch,
+// c10/cuda/CUDACachingAllocator.cpp, malloc].
 Bytes reserved(const OomMessage& message);
 
 // Returns the first message of a text, or nothing if it has none. PyTorch's own message is preferred, since

@@ -52,8 +52,8 @@ constexpr std::array sharding_rows{
     Rule{
         "schedule",
         [](const RuleCase& it) { return !reduces_by_group(it.strategy) || it.strategy.virtual_pipeline > 1; },
-        "must have virtual stages (`virtual_pipeline` above 1) with `data_sharding` zero2 and "
-        "`pipeline_parallel`: with one stage on a rank, unsharded gradients stay until the last microbatch",
+        "must be one with virtual stages (`virtual_pipeline` above 1) for `data_sharding` zero2 with "
+        "`pipeline_parallel`: with one stage on a rank, gradients stay unsharded until the last microbatch",
         "DeepSpeed, runtime/pipe/engine.py: ZeRO-2 does not go with pipelines"},
     Rule{"data_sharding",
          [](const RuleCase& it) {
