@@ -115,9 +115,10 @@ struct TraceSource {
   [[nodiscard]] std::vector<StepBytes> bytes_of(std::int64_t rank) const {
     std::vector<StepBytes> bytes;
     bytes.reserve(index(steps_of_rank_in(shape)));
+    const Bytes grown = stages.front().grown_gradients;  // part of the state that is not there throughout
     visit_activations(pass_activations(stages, shape, rank), pass_activations(full, shape, rank),
                       windows[index(rank)], shape, rank, [&](const StepActivations& step) {
-                        bytes.push_back({total(step.highest), total(step.after)});
+                        bytes.push_back({total(step.highest) + grown, total(step.after) + grown});
                       });
     return bytes;
   }
@@ -181,9 +182,8 @@ TraceStream trace_stream(const Plan& plan) {
   const Seconds communication = iteration.total - iteration.pipeline - iteration.breakdown.optimizer;
   for (const RankMemory& memory : plan.ranks) {
     const std::int64_t rank = memory.activations.pipeline_rank;
-    stream.resident.push_back(
-        {.state = memory.state.weights + memory.state.gradients + memory.state.optimizer,
-         .reserved = memory.dummy_gradients + memory.workspaces + memory.reserved});
+    stream.resident.push_back({.state = total(memory.state) - memory.activations.grown_gradients,
+                               .reserved = memory.dummy_gradients + memory.workspaces + memory.reserved});
     const Seconds ends = done[index(rank)];
     const Seconds reduced =
         ranks_step_apart ? ends + communication : iteration.total - iteration.breakdown.optimizer;

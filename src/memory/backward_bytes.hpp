@@ -45,8 +45,8 @@ class BackwardBytes {
   }
 
   // Returns bytes of the gradients of all weights of the op, if they are reduced when their unit is done.
-  [[nodiscard]] Bytes unit_gradient(const Op& op) const {
-    const double element = real(size_of(kind_.fp32_weights ? Dtype::fp32 : Dtype::half));
+  [[nodiscard]] Bytes unit_gradient(const Op& op, Dtype dtype = Dtype::half) const {
+    const double element = real(size_of(kind_.fp32_weights ? Dtype::fp32 : dtype));
     return op.frozen ? Bytes(0) : element * Bytes(parameters(op, sharding_).evaluate(letters_));
   }
 

@@ -41,12 +41,12 @@ class Events {
 class PassTrace {
  public:
   PassTrace(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed, Detail detail,
-            const Software& software, const Bindings& letters, bool reduces_units)
+            const Software& software, const Bindings& letters, std::optional<Dtype> unit_gradients)
       : table_(kind.ops),
         of_op_(kind, sharding, software, letters),
         bytes_(of_op_.values()),
         recomputed_(recomputed),
-        reduces_units_(reduces_units) {
+        unit_gradients_(unit_gradients) {
     for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
       stored_.push_back({.value = tensor.value,
@@ -153,8 +153,8 @@ class PassTrace {
   void go_through(Events& events, int index, bool recomputing) {
     const Op& op = table_.ops()[place(index)];
     events.allocate_for_op(of_op_.dequantized(op));
-    if (reduces_units_) {
-      weight_gradients_.push_back(events.allocate(of_op_.unit_gradient(op)));
+    if (unit_gradients_) {
+      weight_gradients_.push_back(events.allocate(of_op_.unit_gradient(op, *unit_gradients_)));
     } else {
       events.allocate_for_op(of_op_.weight_gradient(op));
     }
@@ -215,14 +215,15 @@ class PassTrace {
   std::vector<Stored> stored_;
   std::array<int, OpTable::max_values> gradients_{};
   std::vector<int> weight_gradients_;
-  bool reduces_units_ = false;
+  std::optional<Dtype> unit_gradients_;
 };
 
 }  // namespace
 
 PassEvents pass_events(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
-                       Detail detail, const Software& software, const Bindings& letters, bool reduces_units) {
-  return PassTrace(kind, sharding, recomputed, detail, software, letters, reduces_units).run();
+                       Detail detail, const Software& software, const Bindings& letters,
+                       std::optional<Dtype> unit_gradients) {
+  return PassTrace(kind, sharding, recomputed, detail, software, letters, unit_gradients).run();
 }
 
 }  // namespace headroom

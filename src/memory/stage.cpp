@@ -145,6 +145,7 @@ void set_end_activations(StageActivations& stage, const ModelActivations& parts,
   stage.embedding = stage.head = stage.embedding_deferred = stage.head_deferred = Bytes(0);
   stage.embedding_units = stage.head_units = {};
   stage.grown_gradients = Bytes(0);
+  stage.end_units = {};
   if (stage.embedding_peaks.backward.during.op != nowhere) stage.embedding_peaks = {};
   if (stage.head_peaks.backward.during.op != nowhere) stage.head_peaks = {};
   stage.output = place.last ? Bytes(0) : parts.output;
@@ -218,7 +219,7 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
   ModelActivations parts = evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
   KnownPeaks peaks;
   set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters,
-                     holds_unit_gradients(strategy, workload, software), peaks);
+                     unit_gradient_dtype(strategy, workload, software), peaks);
   set_offloaded(parts, layers, sharding, strategy.offload, strategy.recompute, detail, letters);
   std::optional<ModelUnits> units;
   if (has_unit_bytes(strategy, workload, software)) {

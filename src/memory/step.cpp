@@ -116,6 +116,7 @@ Excess backward_excess(const StageActivations& stage, bool in_pairs) {
   if (stage.grown_gradients > Bytes(0)) {  // until the step, all gradients are there and no activations
     Activations freed_at_end = freed;
     freed_at_end.embedding += stage.embedding - stage.embedding_deferred;
+    consider({}, &Activations::embedding, freed_at_end, stage.end_units);
     consider({}, &Activations::embedding, freed_at_end, {.made = stage.grown_gradients});
   }
   return worst;

@@ -25,8 +25,8 @@ class UnitOrder {
   }
 
   // Returns the unit bytes during the backward pass of a unit. `before` and `after` are its neighbours in the
-  // order of the model. `so_far` are the gathered bytes of the unit and all units before it, `made` the
-  // gradients that stay of all units after it.
+  // order of the model. `so_far` are the gathered bytes of the unit and all units before it, `made` are
+  // the gradients of all units after it.
   [[nodiscard]] UnitBytes during(const KindUnit& unit, const KindUnit& before, const KindUnit& after,
                                  Bytes so_far, Bytes made, bool gradients_counted) const {
     UnitBytes bytes{.gathered = units_.keeps_gathered ? so_far : unit.gathered + before.gathered,
@@ -44,9 +44,19 @@ class UnitOrder {
 
   [[nodiscard]] const KindUnit& embedding() const { return embedding_; }
   [[nodiscard]] const KindUnit& head() const { return head_; }
-  // Gradients that stay, of the ends; and of those ends that are in the root, which is reduced last.
+  // Gradients of the ends that stay until the step; and of those in the root, which is reduced last.
   [[nodiscard]] Bytes all_kept() const { return embedding_.kept + head_.kept + root_.kept; }
   [[nodiscard]] Bytes root_kept() const { return root_.kept; }
+  [[nodiscard]] const KindUnit& root() const { return root_; }
+
+  // Returns the unit bytes after the backward pass, while the gradients of the last unit are reduced.
+  [[nodiscard]] UnitBytes at_end(const KindUnit& last, Bytes grown) const {
+    if (last.reduction <= Bytes(0)) return {.made = grown};
+    // The root's weights are free by then; those of another unit are freed after its reduction starts.
+    return {.gathered = units_.ends_in_root ? Bytes(0) : last.gathered,
+            .gradients = last.gradients + last.reduction,
+            .made = grown - last.kept};
+  }
 
  private:
   static void add(KindUnit& sum, const KindUnit& part) {
@@ -67,10 +77,12 @@ class UnitOrder {
 namespace {
 
 // Returns the gradients of a rank's parameters that stay until the step.
-Bytes kept_gradients(const Parameters& held, const Strategy& strategy, const Workload& workload,
-                     const Software& software) {
+Bytes kept_gradients(const Parameters& held, bool fp32_weights, const Strategy& strategy,
+                     const Workload& workload, const Software& software) {
+  if (strategy.offload.parameters) return Bytes(0);  // they are on the host
   const Parameters stepped = trained(held);
-  const double each = real(size_of(kept_gradient_dtype(strategy, workload, software)));
+  const double each =
+      real(size_of(fp32_weights ? Dtype::fp32 : kept_gradient_dtype(strategy, workload, software)));
   const bool shards_them = reduces_in_passes(strategy, workload, software);
   const auto shards_of = [&](WeightClass of) { return shards_them ? real(shards(strategy, of)) : 1; };
   return Bytes(each * (stepped.dense / shards_of(WeightClass::dense) +
@@ -100,14 +112,15 @@ ModelUnits model_units(const ModelLayers& layers, const ModelParameters& paramet
     unit.position = layers.kinds[i].position;
     if (gathers_in_passes(strategy)) unit.gathered = gathered_bytes(held, strategy);
     all += real(counts[i]) * total(trained(held));
-    if (grows) unit.kept = kept_gradients(held, strategy, workload, software);
+    if (grows) unit.kept = kept_gradients(held, layers.kinds[i].fp32_weights, strategy, workload, software);
     if (by_bucket) continue;
     unit.gradients = Bytes(total(trained(held)) * half);
     if (reduces) unit.reduction = Bytes(total(trained(held)) * real(size_of(strategy.gradient_dtype)));
   }
   if (grows && !units_apart && parameters.shared > 0 && !trains_adapters(strategy.lora)) {
     // The output layer makes the first gradient of the weights that it shares with the embedding.
-    const Bytes of_shared = kept_gradients({parameters.shared}, strategy, workload, software);
+    const Bytes of_shared =
+        kept_gradients({parameters.shared}, layers.kinds.back().fp32_weights, strategy, workload, software);
     const auto embedding = std::find_if(units.kinds.begin(), units.kinds.end(), [](const KindUnit& unit) {
       return unit.position == KindPosition::first;
     });
@@ -159,6 +172,13 @@ void set_units(StageActivations& stage, const ModelUnits& units, const StagePlac
                                    made_before(to_make + unit.kept), counted);
     so_far = with_all;
     to_make = all_kept;
+  }
+  if (!units.ends_in_root) {
+    const KindUnit& last_reduced =
+        order.embedding().gradients > Bytes(0) || runs.empty() ? order.embedding() : *runs.front().unit;
+    stage.end_units = order.at_end(last_reduced, stage.grown_gradients);
+  } else {
+    stage.end_units = order.at_end(order.root(), stage.grown_gradients);
   }
   const KindUnit none;
   const KindUnit& first = runs.empty() ? order.head() : *runs.front().unit;

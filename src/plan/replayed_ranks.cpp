@@ -60,7 +60,7 @@ void find_events(ReplayedRanks& ranks) {
     const Sharding shards = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
     const auto events = [&](const RecomputedOps& recomputed) {
       return block_events(pass_events(kind, shards, recomputed, request.detail, request.software, of_kind,
-                                      ranks.reduces || ranks.grows));
+                                      unit_gradient_dtype(strategy, request.workload, request.software)));
     };
     ranks.events.emplace_back(events({}), events(recomputed_ops_of(kind, strategy.recompute, shards)));
     KindParameters& held = ranks.parameters.emplace_back();

@@ -7,8 +7,12 @@ namespace headroom {
 namespace {
 
 // What goes on at the peak of a backward pass, of a recomputation in it, or of the forward pass before it.
-std::string during(const Plan& plan, const OpPlace& place) {
-  if (place.op == nowhere) return "its first recompute";
+std::string during(const Plan& plan, const RankActivations& activations) {
+  const OpPlace& place = activations.during;
+  if (place.op == nowhere) {
+    const bool ended = activations.grown_gradients > Bytes(0) && activations.at_peak.recompute == Bytes(0);
+    return ended ? "its end" : "its first recompute";
+  }
   const ModelLayers& layers = *plan.layers.tables;
   const LayerKind& kind = layers.kinds[static_cast<std::size_t>(place.kind)];
   const bool several = kind.position == KindPosition::layer && layer_kind_count(layers) > 1;
@@ -31,7 +35,7 @@ std::string moment_text(const Plan& plan, const RankMemory& rank) {
                              : pass == OpPass::recomputation ? "recomputation of the "
                                                              : "";
   return fmt::format("in the {}backward pass of microbatch {}{}, during {}{}", before, step.microbatch + 1,
-                     chunk, during(plan, rank.activations.during),
+                     chunk, during(plan, rank.activations),
                      !gathered ? ""
                      : pass == OpPass::forward
                          ? ", with its weights and those of the unit after it gathered"

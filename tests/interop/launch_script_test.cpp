@@ -190,7 +190,7 @@ TEST_CASE("layers with experts are those of the list") {
   CHECK_FALSE(expert_layers("__import__('os')", 4));
 }
 
-TEST_CASE("what balances the load of experts is taken from the router's flags") {
+TEST_CASE("expert load balancing is read from the router's flags") {
   const auto balancing = [](const std::string& flags) {
     return tests::value_in(
         read_arguments_of("--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 "

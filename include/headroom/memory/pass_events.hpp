@@ -30,6 +30,7 @@ struct PassEvents {
 // allocated with it. Its result is freed at the end of its forward pass, because the next layer allocates it
 // again and gets the same block.
 PassEvents pass_events(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
-                       Detail detail, const Software& software, const Bindings& letters, bool reduces_units);
+                       Detail detail, const Software& software, const Bindings& letters,
+                       std::optional<Dtype> unit_gradients);
 
 }  // namespace headroom

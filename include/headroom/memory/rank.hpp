@@ -16,7 +16,7 @@ struct RankActivations {
   // Largest number of forward passes through virtual stages in flight; m of them are one microbatch.
   std::int64_t chunks_in_flight = 0;
   Activations at_peak;
-  Bytes grown_gradients;  // those of the state that a backward pass makes (grows_gradients)
+  Bytes grown_gradients;  // gradients in the state that a backward pass makes (grows_gradients)
   Step peak;              // forward: at its end; backward: during its last recomputation, or during an op
   OpPlace during;         // the op, if the training stack counts peaks within passes
   friend bool operator==(const RankActivations&, const RankActivations&) = default;

@@ -60,7 +60,7 @@ struct PassPeaks {
 struct UnitBytes {
   Bytes gathered;   // whole weights
   Bytes gradients;  // whole gradients beyond BackwardPeak::weight_gradients
-  Bytes made;       // gradients that stay, of units that the pass has left, if they grow
+  Bytes made;       // gradients that the pass has made in units that it has left (grows_gradients)
   friend bool operator==(const UnitBytes&, const UnitBytes&) = default;
 };
 
@@ -99,6 +99,7 @@ struct StageActivations {
   UnitBytes embedding_units;
   UnitBytes head_units;
   Bytes grown_gradients;  // made by a backward pass (grows_gradients)
+  UnitBytes end_units;    // after a backward pass, while the last unit is reduced
   friend bool operator==(const StageActivations&, const StageActivations&) = default;
 };
 
@@ -187,7 +188,7 @@ struct KindUnit {
   Bytes gathered;   // whole weights of the unit
   Bytes gradients;  // gradients of the unit before their reduction
   Bytes reduction;  // gradients as the reduction reads them
-  Bytes kept;       // gradients that stay until the step, if they grow
+  Bytes kept;       // gradients that the backward pass makes and the step frees (grows_gradients)
   friend bool operator==(const KindUnit&, const KindUnit&) = default;
 };
 struct ModelUnits {

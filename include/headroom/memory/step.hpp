@@ -21,7 +21,7 @@
 
 namespace headroom {
 
-// Memory in use at one moment. The parts, less absent gradients, add up to the total.
+// Memory in use at one moment. The total is the sum of the parts minus `absent_gradients`.
 struct Activations {
   Bytes layers;
   Bytes embedding;
@@ -39,8 +39,7 @@ struct Activations {
   // Sharded weights and gradients that are whole for the current unit (memory/units.hpp).
   Bytes gathered_weights;
   Bytes unit_gradients;
-  Bytes
-      absent_gradients;  // gradients of the state that the backward pass has yet to make: total() subtracts them
+  Bytes absent_gradients;  // gradients of the state that the backward pass has yet to make
   friend bool operator==(const Activations&, const Activations&) = default;
 
   friend constexpr Activations operator+(const Activations& x, const Activations& y) {
@@ -102,7 +101,7 @@ constexpr Bytes total(const Activations& parts) {
          parts.forward_values + parts.gathered_weights + parts.unit_gradients - parts.absent_gradients;
 }
 
-// Returns the bytes of activations, whatever gradients of weights are absent.
+// Returns the bytes of activations, without subtracting absent gradients.
 constexpr Bytes of_activations(const Activations& parts) { return total(parts) + parts.absent_gradients; }
 
 struct StepActivations {

@@ -152,18 +152,20 @@ constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, con
          stepped_gradient_dtype(layout, software) == layout.gradient_dtype;  // kept_gradient_dtype
 }
 
-// Returns whether gradients come into being in the backward pass: the step before has freed them, and no other
-// microbatch adds to them [PyTorch, optim/optimizer.py, zero_grad, set_to_none].
+// Returns whether the backward pass allocates the gradients: the step before has freed them, and the iteration
+// has one microbatch and no pipeline [PyTorch, optim/optimizer.py, zero_grad, set_to_none].
 constexpr bool grows_gradients(const Strategy& strategy, const Workload& workload, const Software& software) {
   return software.memory.frees_gradients && strategy.pipeline_parallel == 1 &&
-         microbatches(strategy, workload) == 1;
+         !has_weight_passes(strategy.schedule) && microbatches(strategy, workload) == 1;
 }
 
-// Returns whether the weight gradients of a unit stay until its backward pass is done: to be reduced, or for
-// the step.
-constexpr bool holds_unit_gradients(const Strategy& strategy, const Workload& workload,
-                                    const Software& software) {
-  return reduces_in_passes(strategy, workload, software) || grows_gradients(strategy, workload, software);
+// Returns the dtype of weight gradients that stay until the backward pass of their unit is done, to be reduced
+// or for the step. Absent: they are added to sums at once.
+constexpr std::optional<Dtype> unit_gradient_dtype(const Strategy& strategy, const Workload& workload,
+                                                   const Software& software) {
+  if (reduces_in_passes(strategy, workload, software)) return Dtype::half;
+  if (!grows_gradients(strategy, workload, software)) return std::nullopt;
+  return kept_gradient_dtype(strategy, workload, software);
 }
 
 // Returns whether passes gather weights or reduce gradients unit by unit.
