@@ -113,10 +113,11 @@ Excess backward_excess(const StageActivations& stage, bool in_pairs) {
       stage.embedding_units != UnitBytes{}) {
     consider_both(stage.embedding_peaks, &Activations::embedding, freed, stage.embedding_units);
   }
-  if (stage.grown_gradients > Bytes(0)) {  // until the step, all gradients are there and no activations
+  if (stage.grown_gradients > Bytes(0) || stage.end_units != UnitBytes{}) {
     Activations freed_at_end = freed;
     freed_at_end.embedding += stage.embedding - stage.embedding_deferred;
     consider({}, &Activations::embedding, freed_at_end, stage.end_units);
+    // Until the step, all gradients are there and no activations.
     consider({}, &Activations::embedding, freed_at_end, {.made = stage.grown_gradients});
   }
   return worst;

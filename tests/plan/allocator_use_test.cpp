@@ -172,6 +172,19 @@ TEST_CASE("allocator use: a plan whose backward pass makes the gradients holds w
   }
 }
 
+TEST_CASE("allocator use: the reduction of the last unit counts where activations are small") {
+  for (const std::int64_t batch : {8, 16}) {
+    Request request = request_of("llama-3.2-3b", "torchtitan-2025",
+                                 {.data_parallel = 8,
+                                  .recompute = {.policy = RecomputePolicy::full},
+                                  .data_sharding = DataSharding::zero3,
+                                  .gradient_dtype = Dtype::fp32},
+                                 batch);
+    request.workload.sequence = 128;
+    CHECK(over_account(request) == doctest::Approx(1).epsilon(3e-3));
+  }
+}
+
 TEST_CASE("allocator use: most gradients exist at the peak if activations are small") {
   Request request = request_of("llama-3.2-1b", "hf-trainer", {}, 1);
   request.workload.sequence = 16;
