@@ -23,7 +23,7 @@ Candidate settled_candidate(const Request& base, Candidate candidate) {
 Bytes excess(const Request& base, const Candidate& candidate) {
   constexpr double least_step = 0.01;
   const Bytes over = candidate.held ? *candidate.held - base.system.memory : Bytes(0);
-  constexpr double most_step = 0.04;
+  constexpr double most_step = 0.04;  // goes past few of the plans that fit, in most_settling_tries steps
   return std::clamp(over / 2, least_step * base.system.memory, most_step * base.system.memory);
 }
 

@@ -79,8 +79,8 @@ TEST_CASE("adapters: under autocast, each saves a 16-bit copy of its input and o
     return kept_bytes(stored_tensors(adapted.kinds.front().ops, {}, {}, Detail::paper)).evaluate(letters);
   };
   const double tokens = 2048;
-  // Of q, k and v three instead of one, of gate and up two instead of one, and of the context, which attention
-  // saves too, one more.
+  // Copies of inputs: three instead of one for q, k and v, two instead of one for gate and up, and one more of
+  // the context, which attention also saves.
   const double inputs = (2 + 1 + 1) * 2 * tokens * 4096;
   const double weights =
       2.0 * 16 * ((4096 + 4096) + 2 * (4096 + 1024) + (4096 + 4096) + 2 * (4096 + 14336) + (14336 + 4096));

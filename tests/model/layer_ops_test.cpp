@@ -6,6 +6,7 @@
 
 #include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/parameters.hpp"
+#include "model/architectures.hpp"
 
 namespace headroom {
 namespace {
@@ -146,14 +147,6 @@ TEST_CASE("layer: autocast keeps a half-precision copy of every linear's weights
 TEST_CASE(
     "layer: under a stack's autocast, each linear casts its FP32 input, and norms keep theirs in FP32") {
   using namespace symbols;
-  constexpr Architecture llama{.activation = Activation::swiglu,
-                               .normalization = Normalization::rms_norm,
-                               .positions = Positions::rotary,
-                               .linear_bias = false,
-                               .qkv_bias = false,
-                               .hidden_dropout = false,
-                               .attention_dropout = false,
-                               .kernels = flash_kernels};
   static constexpr StackKernels trainer{.normalization = NormKernel::unfused,
                                         .activation = Fusion::unfused,
                                         .rotary = RotaryKernel::rotate_half,
@@ -163,10 +156,10 @@ TEST_CASE(
     kernels.autocast = true;
     return kernels;
   }();
-  // Unscaled outputs of both norms in FP32; copies for two more of q, k and v, and for one more of gate and up.
+  // Unscaled outputs of both norms in FP32; copies for two more of q, k and v, and one more of gate and up.
   constexpr Expr activations = 2 * (2 * s * b * h) + 2 * (2 * s * b * h) + 2 * s * b * h;
   constexpr Expr weights = 2 * (2 * h * a * e + 2 * h * k * e + 3 * h * f);
-  static_assert(bytes(with_kernels(llama, autocast)) - bytes(with_kernels(llama, trainer)) ==
+  static_assert(bytes(with_kernels(tests::llama, autocast)) - bytes(with_kernels(tests::llama, trainer)) ==
                 activations + weights);
 }
 

@@ -133,7 +133,7 @@ struct StackSharding {
   // If nothing is sharded, gradients are copied to the buckets that are reduced, and back. The buckets stay
   // for the whole run [PyTorch, torch/nn/parallel/distributed.py, gradient_as_bucket_view=False].
   bool copies_gradients = false;
-  // If nothing is sharded, weights and adapters are FP32, and torch.autocast casts them to 16 bits at each use.
+  // If nothing is sharded, weights and adapters are FP32, and torch.autocast casts them at each use.
   bool autocast = false;
   // For stacks without `none`: a single device has no units, while tensor-parallel ranks have units even if
   // no other rank holds their weights. If false, every rank has units.

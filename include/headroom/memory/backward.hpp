@@ -14,9 +14,9 @@
 
 namespace headroom {
 
-// Returns the peaks of one pass through the table each way. `recomputed` ops hold `working_set` bytes. If
-// units reduce their gradients when they are done (memory/units.hpp), gradients of finished ops stay until
-// then.
+// Returns the peaks of one pass through the table each way. `recomputed` ops hold `working_set` bytes. With
+// `unit_gradients`, gradients of finished ops stay until their unit is done, in that dtype
+// (unit_gradient_dtype).
 PassPeaks pass_peaks(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                      Bytes working_set, Detail detail, const Software& software, const Bindings& letters,
                      std::optional<Dtype> unit_gradients = {});

@@ -22,13 +22,13 @@ constexpr bool frees(const MemoryEvent& event) { return event.bytes < Bytes(0); 
 struct PassEvents {
   std::vector<MemoryEvent> forward;   // the tensors it leaves are those the layer keeps
   std::vector<MemoryEvent> backward;  // frees all remaining tensors but `weight_gradients`
-  std::vector<int> weight_gradients;  // stay until their unit is reduced (memory/units.hpp)
+  std::vector<int> weight_gradients;  // stay until their unit is reduced, or the step
   int tensors = 0;
 };
 
 // Returns the events of one pass through the table each way, with some ops recomputed. A layer's input is
 // allocated with it. Its result is freed at the end of its forward pass, because the next layer allocates it
-// again and gets the same block.
+// again and gets the same block. `unit_gradients` as in pass_peaks().
 PassEvents pass_events(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                        Detail detail, const Software& software, const Bindings& letters,
                        std::optional<Dtype> unit_gradients);

@@ -152,15 +152,15 @@ constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, con
          stepped_gradient_dtype(layout, software) == layout.gradient_dtype;  // kept_gradient_dtype
 }
 
-// Returns whether the backward pass allocates the gradients: the step before has freed them, and the iteration
-// has one microbatch and no pipeline [PyTorch, optim/optimizer.py, zero_grad, set_to_none].
+// Returns whether the backward pass allocates the gradients: the step before has freed them, and the
+// iteration has one microbatch and no pipeline [PyTorch, optim/optimizer.py, zero_grad, set_to_none].
 constexpr bool grows_gradients(const Strategy& strategy, const Workload& workload, const Software& software) {
   return software.memory.frees_gradients && strategy.pipeline_parallel == 1 &&
          !has_weight_passes(strategy.schedule) && microbatches(strategy, workload) == 1;
 }
 
-// Returns the dtype of weight gradients that stay until the backward pass of their unit is done, to be reduced
-// or for the step. Absent: they are added to sums at once.
+// Returns the dtype of weight gradients that stay until the backward pass of their unit is done, for their
+// reduction or the step. Absent: they are added to sums at once.
 constexpr std::optional<Dtype> unit_gradient_dtype(const Strategy& strategy, const Workload& workload,
                                                    const Software& software) {
   if (reduces_in_passes(strategy, workload, software)) return Dtype::half;

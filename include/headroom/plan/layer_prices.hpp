@@ -95,7 +95,8 @@ class LayerPrices {
   // Key of a numeric result: t, c, cp_comm, U, y, z, dispatcher, moe_router_padding, moe_pad_to_capacity, b,
   // nodes, sequence_parallel, split_hidden, save_gathered_input, keep_pipeline_outputs, gradient_dtype,
   // precision, the scope of the precision, the ranks that agree on its scales, whether passes reduce
-  // gradients, whether the optimizer steps matrices, and adapters.
+  // gradients and make them, whether weights and adapters run under autocast, whether the optimizer steps
+  // matrices, and adapters.
   using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
                          Dispatcher, bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype,
                          Precision, PrecisionScope, std::optional<Group>, bool, bool, bool, bool, bool, Lora>;

@@ -15,11 +15,12 @@
 namespace headroom {
 
 // Returns the part of a space in which something fits whenever anything in the space fits. Where the space
-// leaves the choice, none of these ever saves memory: a larger microbatch (as many sequences are in flight,
+// leaves the choice, none of these saves memory, with two exceptions: a larger microbatch (as many sequences are in flight,
 // in fewer pieces), an interleaved or GPipe schedule instead of 1F1B (more passes are in flight), an
-// unsharded optimizer, gathered weights that stay, or recomputing only some layers of a stage. With ZeRO 2
-// under a pipeline (reduces_by_group), virtual stages may save memory, so all schedules stay. On stacks that
-// free gradients (grows_gradients), a single large microbatch may save memory, so all sizes stay.
+// unsharded optimizer, gathered weights that stay, or recomputing only some layers of a stage. The
+// exceptions: with ZeRO 2 under a pipeline (reduces_by_group), virtual stages may save memory, so all
+// schedules stay. On stacks that free gradients (grows_gradients), a single large microbatch may save memory,
+// so all sizes stay.
 Space leanest(const Request& base, const Space& space);
 
 // Returns a lower bound for the weights, gradients and optimizer state on all GPUs together, however they are

@@ -58,8 +58,8 @@ struct SearchOptions {
   Shard shard;
   unsigned threads = 1;            // at most
   SearchEffort* effort = nullptr;  // added to, if not null
-  // The space that the user described, if a part of it is searched. It alone says what the user set, which the
-  // launcher may refuse (Request::insisted). Null: the searched space.
+  // The space that the user described, if a part of it is searched. Only what the user set may be what the
+  // launcher refuses (Request::insisted). Null: the searched space.
   const Space* described = nullptr;
   Watch watch;
   // Called by the calling thread alone, after each layout that it looks at.
