@@ -310,7 +310,12 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   reply.accounts = accounts_of(reply, std::max(question.accounts, least_accounts));
   if (!reply.accounts.empty()) {
     EstimateReply& best = reply.accounts.front();
-    best.routing = routing_of(account(best.evaluation), reply.training);
+    const Plan& plan = account(best.evaluation);
+    best.routing = routing_of(plan, reply.training);
+    if (question.with_views) {
+      best.views = views_of(plan);
+      best.peak_tensors = peak_tensors(plan);
+    }
   }
   if (question.with_launch && !reply.accounts.empty()) {
     const Request& best = account(reply.accounts.front().evaluation).request;

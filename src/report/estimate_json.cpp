@@ -5,6 +5,7 @@
 #include "headroom/parallel/stage_layout.hpp"
 #include "report/capacity.hpp"
 #include "report/text.hpp"
+#include "report/views_json.hpp"
 
 namespace headroom {
 namespace {
@@ -104,6 +105,21 @@ OrderedJson allocator_json(const std::optional<AllocatorUse>& use) {
           {"reserved_bytes", number(use->reserved)},
           {"expandable_bytes", number(use->expandable)},
           {"allocated_bytes", number(use->allocated)}};
+}
+
+OrderedJson tensors_json(const std::vector<PeakTensor>& tensors) {
+  OrderedJson json = OrderedJson::array();
+  for (const PeakTensor& tensor : tensors) {
+    json.push_back({{"tensor", tensor.name},
+                    {"op", tensor.op},
+                    {"layers", tensor.layers},
+                    {"dtype", name_of(tensor.dtype)},
+                    {"bytes_expression", tensor.expression},
+                    {"bytes", number(tensor.each)},
+                    {"count", tensor.count},
+                    {"freed_by", tensor.freed_by}});
+  }
+  return json;
 }
 
 OrderedJson time_json(const EstimateReply& report, const Plan& plan) {
@@ -216,19 +232,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
                      {"verdict", name_of(plan.verdict)},
                      {"host", host_json(plan)},
                      {"ranks", std::move(ranks)}};
-  if (report.peak_tensors) {
-    OrderedJson& tensors = memory["tensors"] = OrderedJson::array();
-    for (const PeakTensor& tensor : *report.peak_tensors) {
-      tensors.push_back({{"tensor", tensor.name},
-                         {"op", tensor.op},
-                         {"layers", tensor.layers},
-                         {"dtype", name_of(tensor.dtype)},
-                         {"bytes_expression", tensor.expression},
-                         {"bytes", number(tensor.each)},
-                         {"count", tensor.count},
-                         {"freed_by", tensor.freed_by}});
-    }
-  }
+  if (report.peak_tensors) memory["tensors"] = tensors_json(*report.peak_tensors);
   OrderedJson assumptions = OrderedJson::array();
   for (const auto& [text, source] : plan.assumptions)
     assumptions.push_back({{"text", text}, {"source", source}});
@@ -282,6 +286,7 @@ OrderedJson estimate_json(const EstimateReply& report) {
   if (report.launch) {
     json["launch"] = launch_json(*report.launch);
   }
+  if (report.views) json["views"] = views_json(*report.views, static_cast<std::int64_t>(plan.peak_rank));
   json["assumptions"] = std::move(assumptions);
   json["warnings"] = warnings_json(plan);
   return json;

@@ -8,6 +8,7 @@
 #include "headroom/answer/peak_tensors.hpp"
 #include "headroom/answer/routing.hpp"
 #include "headroom/answer/trace.hpp"
+#include "headroom/answer/views.hpp"
 #include "headroom/interop/launch.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/capacity.hpp"
@@ -22,6 +23,7 @@ struct EstimateQuestion {
   bool with_alternatives = true;   // look for changes that help
   bool with_schedule = false;      // simulate the schedule step by step, with the memory of its ranks
   bool with_peak_tensors = false;  // list what the fullest rank saves at its peak
+  bool with_views = false;         // add what a page shows beside the account
   bool with_launch = false;        // return a whole launch
   std::optional<LaunchTarget> target = std::nullopt;  // of the launch; absent: the stack's own launcher
 };
@@ -39,6 +41,7 @@ struct EstimateReply {
   std::vector<std::string> sharding_stacks;
   std::optional<std::vector<PeakTensor>> peak_tensors;  // if asked for
   std::optional<Trace> trace;                           // schedule and memory, if asked for and time is known
+  std::optional<Views> views;                           // if asked for
   std::optional<Launch> launch;                         // if asked for and the stack has a launcher
   std::optional<Routing> routing;                       // if ranks share the model's experts
 };

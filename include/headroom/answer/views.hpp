@@ -1,0 +1,36 @@
+// What a page shows of a plan beyond its account: the schedule, the layer's budget by tensor, and the ladder of
+// memory against recomputation.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "headroom/answer/explain.hpp"
+#include "headroom/answer/trace.hpp"
+
+namespace headroom {
+
+// A plan with another sequence parallelism and recomputation [K22, figure 7].
+struct Rung {
+  bool sequence_parallel = false;
+  RecomputePolicy recompute = RecomputePolicy::none;
+  Bytes activations;  // of the rank with the peak
+  Bytes peak;
+  Verdict verdict = Verdict::fits;
+  std::optional<Seconds> iteration;  // if time is known
+  friend bool operator==(const Rung&, const Rung&) = default;
+};
+
+struct Views {
+  std::optional<Trace> schedule;      // absent: time is not known, or it has over most_drawn_steps steps
+  std::optional<ExplainReply> layer;  // absent: the recomputation window of the plan needs a GPU's memory
+  std::vector<Rung> ladder;
+};
+
+// Returns the rungs of a plan: no, selective and full recomputation with and without sequence parallelism,
+// those that its stack can run, without sequence parallelism and recomputation first.
+std::vector<Rung> ladder_of(const Plan& plan);
+
+Views views_of(const Plan& plan);
+
+}  // namespace headroom
