@@ -1,4 +1,5 @@
-# Run by the build: writes OUTPUT, a C++ file that holds the text of each of FILES (paths below ROOT).
+# Run by the build: writes OUTPUT, a C++ file whose FUNCTION, of HEADER, returns the text of each of FILES (paths below
+# ROOT).
 
 set(delimiter embedded)
 list(LENGTH FILES count)
@@ -16,7 +17,7 @@ file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake.
 #include <array>
 #include <string_view>
 
-#include \"headroom/io/catalog.hpp\"
+#include \"${HEADER}\"
 
 namespace headroom {
 namespace {
@@ -29,7 +30,7 @@ ${entries}}};
 
 }  // namespace
 
-std::span<const EmbeddedFile> embedded_files() { return files; }
+std::span<const EmbeddedFile> ${FUNCTION}() { return files; }
 
 }  // namespace headroom
 ")

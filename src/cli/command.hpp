@@ -10,6 +10,7 @@ void add_plan(Command program, ExitCode& exit_code);
 void add_estimate(Command program, ExitCode& exit_code);
 void add_explain(Command program, ExitCode& exit_code);
 void add_compare(Command program, ExitCode& exit_code);
+void add_report(Command program, ExitCode& exit_code);
 void add_trace(Command program, ExitCode& exit_code);
 void add_sweep(Command program, ExitCode& exit_code);
 void add_import(Command program, ExitCode& exit_code);

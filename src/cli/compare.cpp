@@ -4,6 +4,7 @@
 #include "cli/command.hpp"
 #include "cli/launch_file.hpp"
 #include "cli/output.hpp"
+#include "cli/page_output.hpp"
 #include "cli/recipe_flags.hpp"
 
 namespace headroom::cli {
@@ -12,6 +13,7 @@ namespace {
 struct CompareFlags {
   AllFlags first;
   std::string change;
+  PageOutput page;
   OutputFlags output;
 };
 
@@ -36,6 +38,7 @@ ExitCode compare(const Command& command, const CompareFlags& flags) {
   if (!batch && !second.request.recipe) batch = std::to_string(before.workload.global_batch);
   const CompareReply reply =
       answer(CompareQuestion{.before = before, .after = request_of(second, changes_system)});
+  write_page(flags.page, [&](const Style& json) { return render(reply, flags.change, json); });
   write(flags.output, render(reply, flags.change, style));
   return std::holds_alternative<Plan>(reply.after) ? ExitCode::done : ExitCode::infeasible;
 }
@@ -52,6 +55,7 @@ void add_compare(Command program, ExitCode& exit_code) {
       .option("--to", flags->change, "'FLAGS'",
               "Flags of the other side where it differs: strategy, system or training stack")
       .required();
+  add_page_output(command, flags->page);
   add_output_flags(command, flags->output);
   command.footer(
       "Example:\n"

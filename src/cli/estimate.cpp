@@ -7,6 +7,7 @@
 #include "cli/launch_file.hpp"
 #include "cli/launch_output.hpp"
 #include "cli/output.hpp"
+#include "cli/page_output.hpp"
 #include "cli/recipe_flags.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
@@ -22,8 +23,16 @@ struct EstimateFlags {
   bool timeline = false;
   bool peak = false;
   LaunchOutput launch;
+  PageOutput page;
   OutputFlags output;
 };
+
+// Drops what the page alone shows.
+void keep_asked(const EstimateFlags& flags, EstimateReply& reply) {
+  if (!flags.page.views) reply.views.reset();
+  if (!flags.page.views && !flags.peak) reply.peak_tensors.reset();
+  if (!is_asked(flags.launch)) reply.launch.reset();
+}
 
 ExitCode estimate(const Command& command, EstimateFlags flags) {
   AllFlags all{flags.request, flags.system};
@@ -38,21 +47,26 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
   const Training training = read_training(flags.capacity, problems);
   const Software* const stack = &request.software;
   const std::optional<LaunchTarget> target = read_target(flags.launch, {&stack, 1}, style, problems);
+  const bool views = needs_views(flags.page, style, problems);
   if (!problems.empty()) throw InputError(problems);
   if (target) request.software = started_by(std::move(request.software), *target);
 
-  EstimateReply reply = answer(EstimateQuestion{.request = std::move(request),
-                                                .training = training,
-                                                .with_alternatives = !flags.no_suggestions,
-                                                .with_schedule = flags.timeline,
-                                                .with_peak_tensors = flags.peak,
-                                                .with_launch = is_asked(flags.launch),
-                                                .target = target});
+  EstimateReply reply =
+      answer(EstimateQuestion{.request = std::move(request),
+                              .training = training,
+                              .with_alternatives = !flags.no_suggestions,
+                              .with_schedule = flags.timeline,
+                              .with_peak_tensors = flags.peak || views,
+                              .with_views = views,
+                              .with_launch = is_asked(flags.launch) || !flags.page.file.empty(),
+                              .target = target});
+  const EstimateWords words{.plan =
+                                plan_command(flags.request, flags.system, account(reply.evaluation).request)};
+  write_page(flags.page, [&](const Style& json) { return render(reply, words, json); });
+  keep_asked(flags, reply);
   write_launch(flags.launch, reply.launch, flags.output.file);
   if (!flags.launch.folder.empty() && reply.launch && style.format != Format::json)
     reply.launch->files.clear();
-  const EstimateWords words{.plan =
-                                plan_command(flags.request, flags.system, account(reply.evaluation).request)};
   write(flags.output, render(reply, words, style));
   return fits(reply) ? ExitCode::done : ExitCode::infeasible;
 }
@@ -72,6 +86,7 @@ void add_estimate(Command program, ExitCode& exit_code) {
   command.flag("--peak", flags->peak,
                "List the largest saved tensors of the peak rank, and the recomputation that frees each");
   add_launch_output(command, flags->launch, "Print a launch of the strategy: script and configuration");
+  add_views_output(command, flags->page);
   command.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
   add_output_flags(command, flags->output);
   command.footer(

@@ -8,6 +8,7 @@
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
+#include "cli/page_output.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/stopping.hpp"
@@ -27,6 +28,7 @@ struct FrontierFlags {
   bool all = false;
   std::string picture;
   FlagText time_limit;
+  PageOutput page;
   OutputFlags output;
 };
 
@@ -63,6 +65,8 @@ ExitCode frontier(const FrontierFlags& flags) {
   const std::optional<Stop> stop = stopping.end();
   progress.reset();
   if (!flags.picture.empty()) write({.file = flags.picture}, frontier_picture(reply));
+  write_page(flags.page,
+             [&](const Style& json) { return render(reply, json, flags.all, stop.value_or(Stop{})); });
   write(flags.output, render(reply, style, flags.all, stop.value_or(Stop{})));
   if (reply.stopped && style.format == Format::csv)
     fmt::print(stderr, "headroom: {}\n", stopped_text(stop.value_or(Stop{})));
@@ -86,6 +90,7 @@ void add_frontier(Command program, ExitCode& exit_code) {
                "Show every point of the frontier, not only those where memory costs the least time");
   add_time_limit_flag(command, flags->time_limit);
   command.output("--picture", flags->picture, "Write time against memory as SVG to FILE");
+  add_page_output(command, flags->page);
   add_output_flags(command, flags->output);
   command.footer(
       "Examples:\n"

@@ -17,6 +17,7 @@
 #include "cli/launch_file.hpp"
 #include "cli/launch_output.hpp"
 #include "cli/output.hpp"
+#include "cli/page_output.hpp"
 #include "cli/plan_lists.hpp"
 #include "cli/progress.hpp"
 #include "cli/recipe_flags.hpp"
@@ -47,6 +48,7 @@ struct PlanFlags {
   FlagText time_limit;
   bool timing = false;
   LaunchOutput launch;
+  PageOutput page;
   bool use_all_devices = false;
   OutputFlags output;
 };
@@ -95,8 +97,9 @@ void use_example(PlanFlags& flags) {
 
 PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector<Problem>& problems) {
   use_example(flags);
-  PlanQuestion question{
-      .with_launch = is_asked(flags.launch), .use_all_devices = flags.use_all_devices, .accounts = shown};
+  PlanQuestion question{.with_launch = is_asked(flags.launch) || !flags.page.file.empty(),
+                        .use_all_devices = flags.use_all_devices,
+                        .accounts = shown};
   const Lists lists = take_lists(flags.request, flags.system, flags.space);
   question.base = read_request(flags.request, problems);
   question.default_batch = !lists.global_batches && flags.find.find != "max-batch";
@@ -158,7 +161,9 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   read_count("--top", flags.top, top, problems);
   const auto shown = static_cast<std::size_t>(top);
   Asked asked;
-  asked.question = read_plan_question(flags, style.format == Format::json ? shown : 0, problems);
+  const bool whole = style.format == Format::json || !flags.page.file.empty();
+  asked.question = read_plan_question(flags, whole ? shown : 0, problems);
+  asked.question.with_views = needs_views(flags.page, style, problems);
   std::vector<const Software*> stacks;
   if (asked.question.offers.empty()) stacks.push_back(&asked.question.base.software);
   for (const Offer& offer : asked.question.offers) stacks.push_back(&offer.software);
@@ -168,7 +173,7 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   if (!problems.empty()) throw InputError(std::move(problems));
   if (asked.question.target) start_by(*asked.question.target, asked.question);
   asked.question.shown.plans = shown;
-  asked.question.shown.pareto = style.format == Format::json ? static_cast<std::size_t>(-1) : shown;
+  asked.question.shown.pareto = whole ? static_cast<std::size_t>(-1) : shown;
   asked.task = task_of(asked.question, watch);
   put_found(asked.task, flags.request);
   if (flags.why) {
@@ -239,9 +244,20 @@ void add_taken_graphs(Asked& asked, const PlanReply& reply) {
     estimate += " --set-software cuda_graphs=" + std::string(name_of(graphs));
 }
 
+// Drops what the page alone shows.
+void keep_asked(const PlanFlags& flags, EstimateReply& best) {
+  if (!flags.page.views) {
+    best.views.reset();
+    best.peak_tensors.reset();
+  }
+  if (!is_asked(flags.launch)) best.launch.reset();
+}
+
 ExitCode print(PlanReply& reply, const PlanWords& words, const PlanFlags& flags, const OutputFlags& output) {
   const Style style = style_of(output);
+  write_page(flags.page, [&](const Style& json) { return render(reply, words, json); });
   if (!reply.accounts.empty()) {
+    keep_asked(flags, reply.accounts.front());
     std::optional<Launch>& launch = reply.accounts.front().launch;
     write_launch(flags.launch, launch, output.file);
     if (!flags.launch.folder.empty() && launch && style.format != Format::json) launch->files.clear();
@@ -309,6 +325,7 @@ ExitCode plan(const Command& command, PlanFlags& flags) {
   if (flags.shard && flags.timing) problems.push_back({"--timing", "does not go with --shard"});
   if (flags.shard && limit)
     problems.push_back({"--time-limit", "does not go with --shard, whose parts are whole"});
+  refuse_page_of_shard(flags.page, flags.shard.has_value(), problems);
   std::optional<Stopping> stopping;  // a part that is stopped is of no use
   if (!shard) stopping.emplace(limit);
   std::optional<Progress> progress(std::in_place, "reading the question");
@@ -374,6 +391,7 @@ void add_flags(Command command, PlanFlags& flags) {
   add_launch_output(command, flags.launch, "Print a launch of the best plan: script and configuration");
   add_shard_flag(command, flags.shard);
   add_time_limit_flag(command, flags.time_limit);
+  add_views_output(command, flags.page);
   command.flag("--timing", flags.timing,
                "Print the time of the search, of its explanation, of the output and of the whole answer");
   add_output_flags(command, flags.output);

@@ -11,6 +11,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
+#include "cli/page_output.hpp"
 #include "cli/progress.hpp"
 #include "cli/shards.hpp"
 #include "cli/stopping.hpp"
@@ -29,6 +30,7 @@ struct SweepFlags {
   FlagText threads;
   FlagText shard;
   FlagText time_limit;
+  PageOutput page;
   OutputFlags output;
 };
 
@@ -47,6 +49,7 @@ void add_flags(Command command, SweepKind kind, SweepFlags& flags) {
                  "Points at once (default: all cores); the answer does not depend on it");
   add_shard_flag(command, flags.shard);
   add_time_limit_flag(command, flags.time_limit);
+  add_page_output(command, flags.page);
   add_output_flags(command, flags.output);
 }
 
@@ -178,6 +181,9 @@ ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t th
   SweepPrinter printer(sweep.head, style_of(flags.output));
   Output output(flags.output);
   output.write(printer.start());
+  std::optional<SweepPrinter> in_json;
+  if (!flags.page.file.empty()) in_json.emplace(sweep.head, Format::json);
+  std::string json = in_json ? in_json->start() : "";
   bool any = false;
   std::int64_t rows = 0;
   const Watch watch{.stops = [&] { return stopping(); }, .tells = {}};
@@ -185,6 +191,7 @@ ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t th
     any = any || fits(row);
     ++rows;
     output.write(printer.row(point, row));
+    if (in_json) json += in_json->row(point, row);
   });
   // A stop that came after the last row changes nothing.
   std::optional<Stop> stop = stopping.end();
@@ -194,6 +201,8 @@ ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t th
     fmt::print(stderr, "headroom: {}: {} of {} points\n", stopped_text(*stop), rows,
                point_count(sweep.head.grid));
   output.finish();
+  if (in_json) json += in_json->end(stop);
+  write_page(flags.page, [&](const Style&) { return json; });
   return any ? ExitCode::done : ExitCode::infeasible;
 }
 
@@ -220,6 +229,7 @@ ExitCode run(const Command& command, SweepKind kind, const SweepFlags& flags) {
   const std::optional<Shard> shard = read_shard(command, flags.shard, problems);
   if (flags.shard && limit)
     problems.push_back({"--time-limit", "does not go with --shard, whose parts are whole"});
+  refuse_page_of_shard(flags.page, flags.shard.has_value(), problems);
   if (!problems.empty()) throw InputError(std::move(problems));
   style_of(flags.output);
   const Sweep sweep = read_sweep(command, kind, flags);

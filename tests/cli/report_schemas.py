@@ -36,6 +36,7 @@ COMMANDS = {
          "10s", "--restart-time", "5min", "--repair-time", "1d", "--spares", "8"],
         ["llama-3-8b", "--system", "dgx-h100-80g", "--devices", "8", "--global-batch", "64", "-b", "1", "-m", "1",
          "--no-recompute-layers", "--try-offload", "--top", "2"],  # faster in fp8
+        ["mixtral-8x7b", "--system", "dgx-h100-80g", "--devices", "16", "--global-batch", "64", "--fast", "--views"],
     ],
     "estimate": [
         PAPER + ["--sp", "--recompute", "selective", "--tokens", "300B"],
@@ -46,6 +47,10 @@ COMMANDS = {
         ["llama-3-8b", "--system", "dgx-h100-80g", "--software", "deepspeed-2025", "-d", "8", "--zero", "3", "--recompute",
          "full", "--optimizer-cpu-offload", "--offload-parameters", "--offload-modules", "layer_input"],
         KINDS,
+        KINDS + ["--views"],
+        ["llama-3-8b", "--system", "dgx-h100-80g", "-p", "4", "-m", "2", "--global-batch", "512", "--views", "--recompute",
+         "full"],
+        ["llama-3-8b", "--system", "dgx-h100-80g", "-d", "8", "--software", "torchtitan-2025", "--zero", "3", "--views"],
     ],
     "explain": [
         KINDS + ["--recompute", "selective"],
@@ -123,7 +128,7 @@ def main():
             # Several are compared by one run, and parts say nothing of the host.
             if "4,8" in flags or "--price" in flags or "--try-offload" in flags:
                 continue
-            call = [command, *(flag for flag in flags if flag != "--timing"), "--shard", "2/3"]
+            call = [command, *(flag for flag in flags if flag not in ("--timing", "--views")), "--shard", "2/3"]
             violations += violated(jsonschema.Draft202012Validator(part), printed(program, call), call)
     sys.exit(1 if violations else 0)
 

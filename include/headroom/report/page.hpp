@@ -1,0 +1,20 @@
+// Page of a reply: one HTML file that draws it and holds its JSON. The page needs no other file and no network,
+// follows the light or dark colour scheme of the browser, and can be printed.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+
+// Bytes that the JSON inside a page takes at most. With the scripts, a page then has less than 400 KB.
+inline constexpr std::size_t most_page_json = 270'000;
+
+// Returns the page of a reply in JSON: of estimate, plan, compare, frontier or sweep. The page has the numbers of
+// the reply unchanged. It leaves out the rates of the system and, where a reply is larger than most_page_json, what
+// follows about the last plans and rows, and then says so. `name`: how errors call the reply. Throws InputError
+// if the text is not JSON or no such reply.
+std::string page(std::string_view reply, const std::string& name);
+
+}  // namespace headroom

@@ -1,0 +1,33 @@
+#include "cli/page_output.hpp"
+
+#include "headroom/report/page.hpp"
+
+namespace headroom::cli {
+
+void add_page_output(Command command, PageOutput& options) {
+  command.output("--html", options.file, "Also write the reply as a page to FILE, with charts");
+}
+
+void add_views_output(Command command, PageOutput& options) {
+  add_page_output(command, options);
+  command.flag("--views", options.views,
+               "With --format json: add what a page draws, for headroom report (schedule, layer, ladder)");
+}
+
+bool needs_views(const PageOutput& options, const Style& style, std::vector<Problem>& problems) {
+  if (options.views && style.format != Format::json)
+    problems.push_back({"--views", "needs --format json: --html FILE draws the views"});
+  return options.views || !options.file.empty();
+}
+
+void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<Problem>& problems) {
+  if (of_shard && !options.file.empty())
+    problems.push_back({"--html", "does not go with --shard: draw what headroom merge --format json prints"});
+}
+
+void write_page(const PageOutput& options, const std::function<std::string(const Style& json)>& render) {
+  if (options.file.empty()) return;
+  write({.file = options.file}, page(render(Format::json), options.file));
+}
+
+}  // namespace headroom::cli

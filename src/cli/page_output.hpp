@@ -1,0 +1,31 @@
+// --html: a command's reply as a page, beside what it prints. --views: what only the page shows, in JSON.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.hpp"
+#include "cli/output.hpp"
+
+namespace headroom::cli {
+
+struct PageOutput {
+  std::string file;
+  bool views = false;
+};
+
+void add_page_output(Command command, PageOutput& options);
+// Also adds --views, of commands whose pages show a plan in full.
+void add_views_output(Command command, PageOutput& options);
+
+// Returns whether the reply needs its views. Notes --views without --format json.
+bool needs_views(const PageOutput& options, const Style& style, std::vector<Problem>& problems);
+
+// Notes a page of one of several shards, which have no whole reply.
+void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<Problem>& problems);
+
+// Writes the page, if it is asked for, of what `render` returns in JSON.
+void write_page(const PageOutput& options, const std::function<std::string(const Style& json)>& render);
+
+}  // namespace headroom::cli

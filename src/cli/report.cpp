@@ -1,0 +1,33 @@
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "headroom/report/page.hpp"
+#include "io/text.hpp"
+
+namespace headroom::cli {
+namespace {
+
+struct ReportFlags {
+  std::string reply;
+  OutputFlags output;
+};
+
+}  // namespace
+
+void add_report(Command program, ExitCode& exit_code) {
+  Command command = program.add_command("report", "Draws a reply in JSON as a page: one HTML file");
+  const auto flags = std::make_shared<ReportFlags>();
+  command.option("reply", flags->reply, "FILE", "Reply of plan, estimate, compare, frontier or sweep in JSON")
+      .required();
+  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.footer(
+      "Examples:\n"
+      "  headroom estimate llama-3-70b -t 8 -p 4 --sp --views --format json -o reply.json\n"
+      "  headroom report reply.json -o reply.html\n"
+      "\nThe commands' --html FILE writes the same page at once.");
+  command.on_run([flags, &exit_code] {
+    write(flags->output, page(read_file(flags->reply), flags->reply));
+    exit_code = ExitCode::done;
+  });
+}
+
+}  // namespace headroom::cli

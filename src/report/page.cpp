@@ -1,0 +1,228 @@
+#include "headroom/report/page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "headroom/core/error.hpp"
+#include "io/strict_json.hpp"
+#include "report/json.hpp"
+#include "report/page_files.hpp"
+
+namespace headroom {
+namespace {
+
+using Path = std::vector<const char*>;
+
+// A kind of reply, by members that no other kind has.
+struct PageKind {
+  const char* name;
+  std::array<const char*, 2> members;
+};
+
+constexpr std::array<PageKind, 5> page_kinds{{{"plan", {"plans", "evaluated"}},
+                                              {"estimate", {"memory", "layout"}},
+                                              {"compare", {"before", "after"}},
+                                              {"frontier", {"layer_front", "points"}},
+                                              {"sweep", {"axes", "rows"}}}};
+
+const char* kind_of(const OrderedJson& reply, const std::string& name) {
+  if (reply.is_object() && reply.value("format", OrderedJson()) == 2) {
+    for (const auto& [kind, members] : page_kinds) {
+      if (std::ranges::all_of(members, [&](const char* member) { return reply.contains(member); }))
+        return kind;
+    }
+  }
+  throw InputError(name,
+                   "is no reply that a page shows: write one with --format json of headroom plan, estimate, "
+                   "compare, frontier or sweep");
+}
+
+// Leaves only the given members of an object.
+void keep(OrderedJson& object, std::initializer_list<std::string_view> members) {
+  if (!object.is_object()) return;
+  OrderedJson kept = OrderedJson::object();
+  for (auto& [key, value] : object.items())
+    if (std::ranges::find(members, key) != members.end()) kept[key] = std::move(value);
+  object = std::move(kept);
+}
+
+OrderedJson* find(OrderedJson& from, const Path& path) {
+  OrderedJson* place = &from;
+  for (const char* key : path) {
+    if (!place->is_object() || !place->contains(key)) return nullptr;
+    place = &(*place)[key];
+  }
+  return place;
+}
+
+void erase(OrderedJson& from, const Path& path, const char* member) {
+  if (OrderedJson* const place = find(from, path); place != nullptr && place->is_object())
+    place->erase(member);
+}
+
+// Parts that a rank does not have are zero in a reply, and absent from a page.
+void erase_zeros(OrderedJson& object) {
+  if (!object.is_object()) return;
+  OrderedJson kept = OrderedJson::object();
+  for (auto& [key, value] : object.items())
+    if (!value.is_number() || value != 0 || key == "pipeline_rank") kept[key] = std::move(value);
+  object = std::move(kept);
+}
+
+void make_small(OrderedJson& account) {
+  if (OrderedJson* const ranks = find(account, {"memory", "ranks"}); ranks != nullptr && ranks->is_array()) {
+    for (OrderedJson& rank : *ranks) {
+      erase_zeros(rank);
+      if (OrderedJson* const parts = find(rank, {"activations"})) erase_zeros(*parts);
+    }
+  }
+  for (const char* layer : {"layer", "layer_kinds", "embedding", "head"}) erase(account, {"time"}, layer);
+}
+
+// What a page shows of a plan that is not the first.
+void make_row(OrderedJson& plan) {
+  make_small(plan);
+  keep(plan,
+       {"strategy", "workload", "layout", "memory", "time", "throughput", "budget", "command", "system"});
+  erase(plan, {"memory", "allocated", "interval"}, "source");
+  erase(plan, {"time", "interval"}, "source");
+}
+
+// Steps that make a plan's page smaller, each after the one before; the last plans first.
+void shorten(OrderedJson& plan, int step) {
+  if (!plan.is_object()) return;
+  if (step == 1) erase(plan, {"memory"}, "ranks");
+  if (step == 2) {
+    for (const char* member : {"workload", "layout", "throughput"}) plan.erase(member);
+    if (OrderedJson* const strategy = find(plan, {"strategy"})) {
+      keep(*strategy,
+           {"devices", "tensor_parallel", "pipeline_parallel", "virtual_pipeline", "context_parallel",
+            "data_parallel", "expert_parallel", "micro_batch", "data_sharding"});
+    }
+    if (OrderedJson* const memory = find(plan, {"memory"}))
+      keep(*memory, {"capacity_bytes", "peak_bytes", "verdict"});
+    if (OrderedJson* const time = find(plan, {"time"})) keep(*time, {"iteration_seconds"});
+  }
+}
+
+std::size_t size_of(const OrderedJson& json) { return json.dump().size(); }
+
+// Drops the last entries of a list until the page is small enough, and notes how many there were.
+void drop_last(OrderedJson& reply, const char* list) {
+  if (!reply.contains(list) || !reply[list].is_array()) return;
+  OrderedJson& entries = reply[list];
+  const std::size_t all = entries.size();
+  std::size_t size = size_of(reply);
+  while (size > most_page_json && entries.size() > 1) {
+    size -= size_of(entries.back()) + 1;
+    entries.erase(entries.size() - 1);
+  }
+  if (entries.size() < all) reply["left_off"][list] = all;
+}
+
+void fit(OrderedJson& reply) {
+  if (reply.contains("plans") && reply["plans"].is_array()) {
+    OrderedJson& plans = reply["plans"];
+    std::size_t size = size_of(reply);
+    for (int step = 1; step <= 2; ++step) {
+      for (std::size_t i = plans.size(); size > most_page_json && i-- > 1;) {
+        const std::size_t before = size_of(plans[i]);
+        shorten(plans[i], step);
+        size -= before - size_of(plans[i]);
+      }
+    }
+  }
+  for (const char* list : {"pareto", "plans", "rows", "points", "layer_front"}) drop_last(reply, list);
+}
+
+OrderedJson for_page(OrderedJson reply, const char* kind) {
+  reply["kind"] = kind;
+  keep(reply["system"], {"name", "source", "device", "memory", "devices_per_node"});
+  keep(reply["software"], {"name", "source"});
+  keep(reply["model"], {"name", "source", "hidden", "layers", "heads", "sequence"});
+  make_small(reply);
+  if (reply.contains("plans") && reply["plans"].is_array()) {
+    for (std::size_t i = 0; i < reply["plans"].size(); ++i) {
+      if (i == 0) {
+        make_small(reply["plans"][i]);
+      } else {
+        make_row(reply["plans"][i]);
+      }
+    }
+  }
+  if (reply.contains("pareto") && reply["pareto"].is_array()) {
+    for (OrderedJson& point : reply["pareto"])
+      keep(point, {"verdict", "peak_bytes", "iteration_seconds", "mfu", "command", "system"});
+  }
+  fit(reply);
+  return reply;
+}
+
+// A script of JSON ends at the first "</script", and no "<!--" may open a comment in it.
+std::string in_script(const OrderedJson& json) {
+  std::string text;
+  for (const char letter : json.dump()) {
+    if (letter == '<') {
+      text += "\\u003c";
+    } else {
+      text += letter;
+    }
+  }
+  return text;
+}
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char letter : text) {
+    switch (letter) {
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '&': safe += "&amp;"; break;
+      default: safe += letter;
+    }
+  }
+  return safe;
+}
+
+void replace(std::string& text, std::string_view mark, const std::string& by) {
+  const std::size_t place = text.find(mark);
+  EXPECTS(place != std::string::npos);
+  text.replace(place, mark.size(), by);
+}
+
+std::string name_in(const OrderedJson& reply, const char* member) {
+  if (!reply.contains(member) || !reply[member].is_object()) return {};
+  const OrderedJson name = reply[member].value("name", OrderedJson());
+  return name.is_string() ? name.get<std::string>() : std::string();
+}
+
+}  // namespace
+
+std::string page(std::string_view reply, const std::string& name) {
+  std::vector<Problem> problems;
+  parse_json(reply, name, problems);
+  if (!problems.empty()) throw InputError(problems);
+  OrderedJson json = OrderedJson::parse(reply);
+  const char* const kind = kind_of(json, name);
+  json = for_page(std::move(json), kind);
+  std::string html;
+  std::string styles;
+  std::string scripts;
+  for (const EmbeddedFile& file : page_files()) {
+    if (file.path.ends_with(".html")) html = file.text;
+    if (file.path.ends_with(".css")) styles += file.text;
+    if (file.path.ends_with(".js")) scripts += file.text;
+  }
+  const std::string of = name_in(json, "model");
+  const std::string on = name_in(json, "system");
+  std::string title = "headroom " + std::string(kind);
+  if (!of.empty()) title += ": " + of + (on.empty() ? "" : " on " + on);
+  replace(html, "{{title}}", escaped(title));
+  replace(html, "{{styles}}", styles);
+  replace(html, "{{reply}}", in_script(json));
+  replace(html, "{{scripts}}", scripts);
+  return html;
+}
+
+}  // namespace headroom
