@@ -5,22 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include "answer/plan_of.hpp"
 #include "headroom/core/contains.hpp"
-#include "headroom/io/model_file.hpp"
-#include "headroom/io/software_file.hpp"
-#include "headroom/io/system_file.hpp"
 
 namespace headroom {
 namespace {
-
-Plan plan_of(const char* model, const char* software, const Strategy& strategy, std::int64_t batch) {
-  const Transformer of = read_model(model);
-  return account(evaluate({.model = of,
-                           .system = read_system("dgx-a100-80g"),
-                           .software = read_software(software),
-                           .strategy = strategy,
-                           .workload = {.global_batch = batch, .sequence = of.sequence}}));
-}
 
 Bytes sum_of(const std::vector<PeakTensor>& tensors) {
   Bytes sum;

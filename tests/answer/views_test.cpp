@@ -5,22 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include "answer/plan_of.hpp"
 #include "headroom/core/contains.hpp"
-#include "headroom/io/model_file.hpp"
-#include "headroom/io/software_file.hpp"
-#include "headroom/io/system_file.hpp"
 
 namespace headroom {
 namespace {
-
-Plan viewed_plan(const char* model, const char* software, const Strategy& strategy, std::int64_t batch) {
-  const Transformer of = read_model(model);
-  return account(evaluate({.model = of,
-                           .system = read_system("dgx-a100-80g"),
-                           .software = read_software(software),
-                           .strategy = strategy,
-                           .workload = {.global_batch = batch, .sequence = of.sequence}}));
-}
 
 const Strategy interleaved{
     .tensor_parallel = 8,
@@ -34,7 +23,7 @@ const Strategy interleaved{
 }  // namespace
 
 TEST_CASE("ladder [K22, figure 7]: each rung of GPT-3 175B takes less memory than the one before it") {
-  const Plan plan = viewed_plan("gpt3-175b", "megatron-2022", interleaved, 64);
+  const Plan plan = plan_of("gpt3-175b", "megatron-2022", interleaved, 64);
   const std::vector<Rung> ladder = ladder_of(plan);
   REQUIRE(ladder.size() == 6);
   CHECK((ladder[0].recompute == RecomputePolicy::none && !ladder[0].sequence_parallel));
@@ -47,7 +36,7 @@ TEST_CASE("ladder [K22, figure 7]: each rung of GPT-3 175B takes less memory tha
 }
 
 TEST_CASE("ladder: the plan's own rung has its peak and its time") {
-  const Plan plan = viewed_plan("gpt3-175b", "megatron-2022", interleaved, 64);
+  const Plan plan = plan_of("gpt3-175b", "megatron-2022", interleaved, 64);
   const std::vector<Rung> ladder = ladder_of(plan);
   const auto own = std::ranges::find_if(ladder, [](const Rung& rung) {
     return rung.sequence_parallel && rung.recompute == RecomputePolicy::selective;
@@ -58,8 +47,8 @@ TEST_CASE("ladder: the plan's own rung has its peak and its time") {
 }
 
 TEST_CASE("ladder: no rung that the stack cannot run, or that TP 1 has no use for") {
-  const Plan plan = viewed_plan("llama-3-8b", "torchtitan-2025",
-                                {.data_parallel = 8, .data_sharding = DataSharding::zero3}, 8);
+  const Plan plan =
+      plan_of("llama-3-8b", "torchtitan-2025", {.data_parallel = 8, .data_sharding = DataSharding::zero3}, 8);
   for (const Rung& rung : ladder_of(plan)) {
     CHECK_FALSE(rung.sequence_parallel);
     CHECK(contains(plan.request.software.recompute, rung.recompute));
@@ -67,7 +56,7 @@ TEST_CASE("ladder: no rung that the stack cannot run, or that TP 1 has no use fo
 }
 
 TEST_CASE("views: the schedule has every pass, and the layer explains this strategy") {
-  const Plan plan = viewed_plan("gpt3-175b", "megatron-2022", interleaved, 64);
+  const Plan plan = plan_of("gpt3-175b", "megatron-2022", interleaved, 64);
   const Views views = views_of(plan);
   REQUIRE(views.schedule);
   CHECK(std::ssize(views.schedule->steps) == trace_steps(plan));
