@@ -27,13 +27,6 @@ struct EstimateFlags {
   OutputFlags output;
 };
 
-// Drops what the page alone shows.
-void keep_asked(const EstimateFlags& flags, EstimateReply& reply) {
-  if (!flags.page.views) reply.views.reset();
-  if (!flags.page.views && !flags.peak) reply.peak_tensors.reset();
-  if (!is_asked(flags.launch)) reply.launch.reset();
-}
-
 ExitCode estimate(const Command& command, EstimateFlags flags) {
   AllFlags all{flags.request, flags.system};
   use_recipe(all, "headroom estimate", command.is_given("--system"));
@@ -63,7 +56,7 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
   const EstimateWords words{.plan =
                                 plan_command(flags.request, flags.system, account(reply.evaluation).request)};
   write_page(flags.page, [&](const Style& json) { return render(reply, words, json); });
-  keep_asked(flags, reply);
+  keep_asked(flags.page, flags.peak, is_asked(flags.launch), reply);
   write_launch(flags.launch, reply.launch, flags.output.file);
   if (!flags.launch.folder.empty() && reply.launch && style.format != Format::json)
     reply.launch->files.clear();

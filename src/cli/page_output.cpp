@@ -25,6 +25,12 @@ void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<
     problems.push_back({"--html", "does not go with --shard: draw what headroom merge --format json prints"});
 }
 
+void keep_asked(const PageOutput& options, bool peak, bool launch, EstimateReply& reply) {
+  if (!options.views) reply.views.reset();
+  if (!options.views && !peak) reply.peak_tensors.reset();
+  if (!launch) reply.launch.reset();
+}
+
 void write_page(const PageOutput& options, const std::function<std::string(const Style& json)>& render) {
   if (options.file.empty()) return;
   write({.file = options.file}, page(render(Format::json), options.file));

@@ -7,6 +7,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/output.hpp"
+#include "headroom/answer/estimate.hpp"
 
 namespace headroom::cli {
 
@@ -24,6 +25,9 @@ bool needs_views(const PageOutput& options, const Style& style, std::vector<Prob
 
 // Notes a page of one of several shards, which have no whole reply.
 void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<Problem>& problems);
+
+// Drops from a reply what only its page shows: views, the tensors unless `peak`, the launch unless `launch`.
+void keep_asked(const PageOutput& options, bool peak, bool launch, EstimateReply& reply);
 
 // Writes the page, if it is asked for, of what `render` returns in JSON.
 void write_page(const PageOutput& options, const std::function<std::string(const Style& json)>& render);

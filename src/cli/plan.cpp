@@ -244,20 +244,11 @@ void add_taken_graphs(Asked& asked, const PlanReply& reply) {
     estimate += " --set-software cuda_graphs=" + std::string(name_of(graphs));
 }
 
-// Drops what the page alone shows.
-void keep_asked(const PlanFlags& flags, EstimateReply& best) {
-  if (!flags.page.views) {
-    best.views.reset();
-    best.peak_tensors.reset();
-  }
-  if (!is_asked(flags.launch)) best.launch.reset();
-}
-
 ExitCode print(PlanReply& reply, const PlanWords& words, const PlanFlags& flags, const OutputFlags& output) {
   const Style style = style_of(output);
   write_page(flags.page, [&](const Style& json) { return render(reply, words, json); });
   if (!reply.accounts.empty()) {
-    keep_asked(flags, reply.accounts.front());
+    keep_asked(flags.page, false, is_asked(flags.launch), reply.accounts.front());
     std::optional<Launch>& launch = reply.accounts.front().launch;
     write_launch(flags.launch, launch, output.file);
     if (!flags.launch.folder.empty() && launch && style.format != Format::json) launch->files.clear();

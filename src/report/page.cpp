@@ -8,6 +8,7 @@
 #include "io/strict_json.hpp"
 #include "report/json.hpp"
 #include "report/page_files.hpp"
+#include "report/svg.hpp"
 
 namespace headroom {
 namespace {
@@ -74,6 +75,7 @@ void make_small(OrderedJson& account) {
   if (OrderedJson* const ranks = find(account, {"memory", "ranks"}); ranks != nullptr && ranks->is_array()) {
     for (OrderedJson& rank : *ranks) {
       erase_zeros(rank);
+      for (const char* unseen : {"in_flight", "activation_bytes", "peak"}) erase(rank, {}, unseen);
       if (OrderedJson* const parts = find(rank, {"activations"})) erase_zeros(*parts);
     }
   }
@@ -172,19 +174,6 @@ std::string in_script(const OrderedJson& json) {
   return text;
 }
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char letter : text) {
-    switch (letter) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      default: safe += letter;
-    }
-  }
-  return safe;
-}
-
 void replace(std::string& text, std::string_view mark, const std::string& by) {
   const std::size_t place = text.find(mark);
   EXPECTS(place != std::string::npos);
@@ -218,7 +207,7 @@ std::string page(std::string_view reply, const std::string& name) {
   const std::string on = name_in(json, "system");
   std::string title = "headroom " + std::string(kind);
   if (!of.empty()) title += ": " + of + (on.empty() ? "" : " on " + on);
-  replace(html, "{{title}}", escaped(title));
+  replace(html, "{{title}}", svg::escaped(title));
   replace(html, "{{styles}}", styles);
   replace(html, "{{reply}}", in_script(json));
   replace(html, "{{scripts}}", scripts);

@@ -9,12 +9,13 @@
 namespace headroom {
 
 // Bytes that the JSON inside a page takes at most. With the scripts, a page then has less than 400 KB.
-inline constexpr std::size_t most_page_json = 270'000;
+inline constexpr std::size_t most_page_json = 255'000;
 
 // Returns the page of a reply in JSON: of estimate, plan, compare, frontier or sweep. The page has the numbers of
-// the reply unchanged. It leaves out the rates of the system and, where a reply is larger than most_page_json, what
-// follows about the last plans and rows, and then says so. `name`: how errors call the reply. Throws InputError
-// if the text is not JSON or no such reply.
+// the reply unchanged. It leaves out the rates of the system and what it does not draw of ranks and layers. Where
+// a reply is larger than most_page_json, it shortens the last plans, then drops the last plans and rows and says
+// how many there were. `name`: how errors call the reply. Throws InputError if the text is not JSON or no such
+// reply.
 std::string page(std::string_view reply, const std::string& name);
 
 }  // namespace headroom
