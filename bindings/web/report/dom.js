@@ -78,13 +78,16 @@ function sortable(columns, rows, {choose, chosen, caption} = {}) {
                       columns.map((column) => el("td", {class: column.long ? "long" : column.text ? "text" : null},
                                                  column.cell(row))));
       if (choose) {
-        line.style.cursor = "pointer";
-        line.addEventListener("click", () => {
+        const take = () => {
           chosen = row;
           for (const other of body.children) other.className = "";
           line.className = "chosen";
           choose(row);
-        });
+        };
+        line.style.cursor = "pointer";
+        line.tabIndex = 0;
+        line.addEventListener("click", take);
+        line.addEventListener("keydown", (event) => { if (event.key === "Enter") take(); });
       }
       return line;
     }));

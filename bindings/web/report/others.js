@@ -22,7 +22,8 @@ function plans_section(reply) {
           plan.time?.breakdown
               ? stacked_bars([{label: "iteration", parts: time_parts(plan.time.breakdown), amount: seconds_text(plan.time.iteration_seconds)}],
                              {format: seconds_text}) : null].filter(Boolean));
-  const columns = [column("#", (plan) => plans.indexOf(plan) + 1), ...size_columns(plans),
+  const columns = [column("#", (plan) => plans.indexOf(plan) + 1),
+                   ...(reply.systems ? [column("system", (plan) => plan.system, null, true)] : []), ...size_columns(plans),
                    column("recompute", (plan) => recompute_text(plan.strategy.recompute), null, true),
                    column("iteration", (plan) => plan.time?.iteration_seconds, seconds_text),
                    column("slower", (plan) => plan.time && best.time ? plan.time.iteration_seconds / best.time.iteration_seconds - 1 : null, percent),
@@ -30,7 +31,7 @@ function plans_section(reply) {
                    column("held by PyTorch", (plan) => held_by(plan.memory)?.bytes, gib),
                    {name: "verdict", text: true, value: (plan) => plan.memory.verdict, cell: (plan) => verdict_cell(plan.memory.verdict)}];
   const left = reply.left_off?.plans;
-  return section("Plans", `The fastest first. A row that is clicked shows below.${left ? ` ${plans.length} of ${left} are listed.` : ""}`,
+  return section("Plans", `The fastest first. Choose a row, by a click or with Enter, to see its memory and time.${left ? ` ${plans.length} of ${left} are listed.` : ""}`,
                  sortable(columns, plans, {choose: show, caption: "plans"}), place);
 }
 
@@ -71,18 +72,69 @@ function searched_section(reply) {
   return section("What was searched", null, parts);
 }
 
+// What an inverse question found.
+function found_text({find, value, least, most, at_least: more, obstacle}) {
+  const name = spelled(find.replaceAll("-", "_"));
+  if (value === null) return `${name}: nothing from ${count(least)} to ${count(most)} works${obstacle ? `: ${obstacle}` : ""}`;
+  return `${name}: ${count(value)}${more ? " or more" : ""}`;
+}
+
+// What stands between the best plan and a faster one.
+function limits_section({blocked_by_memory: blocked, in_fp8: narrower, faster_but_marginal: marginal}) {
+  const lines = [];
+  if (blocked) {
+    lines.push(`${blocked.change} would take ${seconds_text(blocked.iteration_seconds)}, but needs ` +
+               `${gib(blocked.missing_bytes)} more${blocked.limit === "host_memory" ? " of host memory" : ""}.`);
+  }
+  if (marginal) {
+    lines.push(`${seconds_text(marginal.iteration_seconds)} within the safety margin, at ${gib(marginal.peak_bytes)}: ${marginal.command}`);
+  }
+  if (narrower) {
+    lines.push(`The best plan in ${narrower.precision} would take ${seconds_text(narrower.iteration_seconds)} and ` +
+               `${gib(narrower.peak_bytes)}; it ${VERDICTS[narrower.verdict]}.`);
+  }
+  return lines.length ? section("What would be faster", null, el("ul", {}, lines.map((line) => el("li", {}, line)))) : null;
+}
+
+function why_section(why) {
+  if (!why) return null;
+  const parts = why.problems.map(({flag, rule}) => el("p", {}, el("code", {}, flag), ` ${rule}`));
+  if (why.verdict) {
+    const [rank, largest] = [why.peak_rank, why.largest_component];
+    parts.push(el("p", {}, `It ${VERDICTS[why.verdict]}: PP rank ${rank} takes ${gib(why.peak_bytes)}, of which ${largest.name} ` +
+                           `${gib(largest.bytes)}. An iteration takes ${seconds_text(why.iteration_seconds)}, MFU ${percent(why.mfu)}.`));
+  }
+  if (why.against_best) {
+    const rows = [...term_rows(why.against_best.time).map((row) => ({...row, format: seconds_text})),
+                  ...term_rows(why.against_best.memory).map((row) => ({...row, format: gib}))];
+    const terms = (name, value) => ({name, value, cell: (row) => row.format(value(row))});
+    parts.push(sortable([column("term", (row) => row.name, null, true), terms("best plan", (row) => row.before),
+                         terms("this strategy", (row) => row.after)], rows, {caption: "terms against the best plan"}));
+  }
+  if (why.neighbours?.length) {
+    parts.push(el("h3", {}, "Near it"), sortable([
+      {name: "change", long: true, value: (x) => x.changes.join(" "), cell: (x) => el("code", {}, x.changes.join(" "))},
+      column("iteration", (x) => x.iteration_seconds, seconds_text), column("peak", (x) => x.peak_bytes, gib)],
+                                                 why.neighbours, {caption: "strategies near it"}));
+  }
+  return section(`Why not ${why.flags}`, null, parts);
+}
+
 function plan_page(reply) {
   const best = reply.plans[0];
   if (!best) {
     const nearest = reply.nearest;
     return [el("div", {class: "verdict does_not_fit", role: "status"}, "Nothing fits."),
             reply.obstacle ? el("p", {}, reply.obstacle) : null,
+            ...(reply.feasible_with ?? []).map((found) => el("p", {}, found_text(found))),
+            why_section(reply.why),
             nearest ? section("Nearest", "The strategy that needs the least memory.", el("p", {}, `${gib(nearest.peak_bytes)}`),
                               copied(nearest.command)) : null,
             searched_section(reply)];
   }
   const of_all = {...reply, ...best, system: reply.system, warnings: best.warnings};
-  return [verdict_line(best.memory), headline_cards(best), plans_section(reply), pareto_section(reply), plan_sections(best),
+  return [verdict_line(best.memory), reply.found ? el("p", {}, found_text(reply.found)) : null, headline_cards(best),
+          plans_section(reply), why_section(reply.why), limits_section(reply), pareto_section(reply), plan_sections(best),
           searched_section(reply), notes_section(of_all)];
 }
 
@@ -174,7 +226,9 @@ function sweep_page(reply) {
   const point_text = (row) => fields.map((field) => `${spelled(field)} ${row.point[field]}`).join(", ");
   const columns = [...fields.map((field) => column(spelled(field), (row) => row.point[field], null, !is_number(rows[0]?.point[field]))),
                    {name: "verdict", text: true, value: (row) => row.verdict, cell: (row) => verdict_cell(row.verdict)},
-                   ...given.map((key) => column(key === "mfu" ? "MFU" : spelled(key), (row) => row[key], measures[key]))];
+                   ...given.map((key) => column(key === "mfu" ? "MFU" : spelled(key), (row) => row[key], measures[key])),
+                   ...(rows.some((row) => row.strategy) ? [{name: "strategy", long: true, value: (row) => row.strategy,
+                                                            cell: (row) => row.strategy ? el("code", {}, row.strategy) : ""}] : [])];
   const numeric = fields.filter((field) => rows.every((row) => is_number(row.point[field])));
   const parts = [];
   if (numeric.length && given.length) {

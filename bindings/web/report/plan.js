@@ -39,8 +39,10 @@ function headline_cards({memory, time, throughput, budget, strategy, workload}) 
   cards.push(card("Peak of tensors", gib(memory.peak_bytes), `PP rank ${memory.peak_rank}, capacity ${gib(memory.capacity_bytes)}`));
   if (held) cards.push(card("Held by PyTorch", gib(held.bytes), `reserved and non-torch memory of PP rank ${held.rank}`));
   if (budget) {
-    const [days, cost] = [budget.days, budget.cost];
-    if (days !== undefined) cards.push(card("Training run", `${days.toFixed(1)} days`, cost !== undefined ? `costs ${count(cost)}` : null));
+    const {days, price, kilowatt_hours: energy} = budget;
+    const figures = [price === undefined ? null : `costs ${count(price)}`,
+                     energy === undefined ? null : `${count(energy / 1000)} MWh`].filter(Boolean).join(", ");
+    cards.push(card("Training run", `${days.toFixed(1)} days`, figures));
   }
   if (strategy) {
     cards.push(card("Layout", sizes_text(strategy),

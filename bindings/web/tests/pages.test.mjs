@@ -34,8 +34,13 @@ const QUESTIONS = {
   sharded: ["estimate", "llama-3-8b", "--system", "dgx-h100-80g", "--software", "torchtitan-2025", "-d", "8", "--zero", "3"],
   plan: ["plan", "llama-3-70b", "--system", "dgx-h100-80g", "--devices", "64", "--global-batch", "128", "--fast"],
   no_plan: ["plan", "gpt-1t", "--devices", "64", "--global-batch", "64", "-t", "8"],
+  systems: ["plan", "llama-3-8b", "--system", "dgx-h100-80g,dgx-a100-80g", "--devices", "16", "--global-batch", "64", "--fast",
+        "--tokens", "1T", "--price-per-gpu-hour", "2"],
+  found: ["plan", "gpt3-175b", "--devices", "64", "--find", "max-batch", "--fast",
+          "--why", "-t 8 -p 8 --recompute full"],
   compare: ["compare", "gpt3-175b", ...DEEP, "--to", "--recompute full"],
   frontier: ["frontier", "gpt3-175b", ...DEEP],
+  sweep_plan: ["sweep", "plan", "llama-3-8b", "--system", "dgx-h100-80g", "--global-batch", "64", "--fast", "--vary", "devices=8,16"],
   sweep: ["sweep", "gpt3-175b", ...DEEP, "--vary", "sequence=1024:16384:x2", "--vary", "recompute=none,full"],
 };
 
@@ -118,6 +123,25 @@ test("the memory under the schedule reaches the peak, and falls back to where it
   });
   assert.equal(most, peak);
   assert.equal(first, last);
+});
+
+test("a plan's page says what was found, what it costs, on which system, and why not another strategy", async () => {
+  const flags = QUESTIONS.systems;
+  const {plans} = reply_of(flags);
+  const costs = await (await open(write_page("systems"))).page.textContent("main");
+  assert.ok(costs.includes(`costs ${Math.round(plans[0].budget.price).toLocaleString("en-US")}`));
+  for (const plan of plans) assert.ok(costs.includes(plan.system));
+  const {found, why} = reply_of(QUESTIONS.found);
+  const text = await (await open(write_page("found"))).page.textContent("main");
+  assert.ok(text.includes(`max batch: ${found.value.toLocaleString("en-US")}`));
+  assert.ok(text.includes(`Why not ${why.flags}`));
+});
+
+test("a row of a plan is chosen from the keyboard", async () => {
+  const {page} = await open(write_page("plan"));
+  await page.locator("section tbody tr").nth(1).focus();
+  await page.keyboard.press("Enter");
+  assert.match(await page.textContent("section"), /Plan 2: /);
 });
 
 test("a pass is read where the pointer is, and dragging zooms both charts", async () => {
@@ -206,5 +230,6 @@ test("1,000 plans and 512 ranks are one page", async () => {
     ranks: document.querySelectorAll(".bars.scrolled .track").length,
     noted: document.querySelector("section p").textContent}));
   assert.equal(ranks, 512);
+  assert.ok(rows > 100);
   assert.ok(rows === 1000 || noted.includes(`${rows} of 1000`), noted);
 });
