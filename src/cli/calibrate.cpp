@@ -142,17 +142,17 @@ void add_calibrate(Command program, ExitCode& exit_code) {
   command.option("--base,--system", flags->base, "SYSTEM",
                  "Measured system (name or file); its other figures are kept");
   add_style_flags(command, flags->report);
-  command.output("-o,--output", flags->output, "Write the calibrated system to FILE");
+  command.in(topic::output).output("-o,--output", flags->output, "Write the calibrated system to FILE");
+  command.examples(
+      {"headroom calibrate products.csv --base dgx-a100-80g -o my-cluster.json",
+       "headroom calibrate --profile trace.json.gz --base dgx-a100-80g -o my-cluster.json",
+       "headroom calibrate --from-runs my-runs.json --base my-cluster.json -o my-cluster-tuned.json"});
   command.footer(
-      "Examples:\n"
-      "  headroom calibrate products.csv all_reduce.txt --base dgx-h100-80g -o my-cluster.json\n"
-      "  headroom calibrate --profile trace.json.gz --base dgx-h100-80g -o my-cluster.json\n"
-      "  headroom calibrate --from-runs my-runs.json --base my-cluster.json -o my-cluster-tuned.json\n"
-      "\nErrors are of the fit, and of what was held out: each third of the shapes is predicted by rates "
-      "fitted to "
-      "the other two, each run by efficiencies fitted to the others. docs/calibration.md describes the "
+      "Errors are of the fit, and of what was held out: each third of the shapes is predicted by rates "
+      "fitted "
+      "to the other two, each run by efficiencies fitted to the others. docs/calibration.md describes the "
       "files.\n"
-      "\nExit code: 0 done, 2 bad input.");
+      "Exit code: 0 done, 2 bad input.");
   command.on_run([flags, &exit_code] { exit_code = calibrate(*flags); });
 }
 

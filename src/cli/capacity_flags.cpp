@@ -5,39 +5,26 @@
 namespace headroom::cli {
 
 void add_capacity_flags(Command command, CapacityFlags& flags) {
-  const char* group = "Training run";
-  command.option("--tokens", flags.tokens, "N", "Tokens to train on (300B, 1.4T): adds days and GPU-hours")
-      .group(group);
-  command.option("--price-per-gpu-hour", flags.price, "PRICE", "Price per GPU-hour: 2.50").group(group);
-  command.option("--currency", flags.currency, "TEXT", "Currency of prices: EUR (default $)").group(group);
-  command
-      .option("--power-per-gpu", flags.power, "POWER",
-              "Power per GPU, for the energy: '700 W', 0.7kW (default: its TDP)")
-      .group(group);
-  const char* const failures = "Failures";
-  command
-      .option("--mtbf", flags.mtbf, "TIME",
-              "Mean time between failures of one GPU that stop the run: '50000 h', 5y (Llama 3: 419 in 54 "
-              "days on 16,384 GPUs, '50700 h')")
-      .group(failures);
-  command
-      .option("--checkpoint-time", flags.checkpoint_time, "TIME",
-              "Time that the run stops for a checkpoint: 30s")
-      .group(failures);
-  command
-      .option("--checkpoint-interval", flags.checkpoint_interval, "TIME",
-              "Training time between checkpoints: 1h (default: Daly's optimum)")
-      .group(failures);
-  command
-      .option("--restart-time", flags.restart_time, "TIME",
-              "Time from a failure to resuming from the last checkpoint: 10min")
-      .group(failures);
-  command
-      .option(
-          "--repair-time", flags.repair_time, "TIME",
-          "Time to repair a failed node: 2d (default: replaced at once); a spare takes its place meanwhile")
-      .group(failures);
-  command.option("--spares", flags.spares, "N", "Spare GPUs, in whole nodes; paid for too").group(failures);
+  command = command.in(topic::training_run);
+  command.option("--tokens", flags.tokens, "N", "Tokens to train on (300B): adds days and GPU-hours");
+  command.option("--price-per-gpu-hour", flags.price, "PRICE", "Price per GPU-hour: 2.50");
+  command.option("--currency", flags.currency, "TEXT", "Currency of prices: EUR (default $)");
+  command.option("--power-per-gpu", flags.power, "POWER",
+                 "Power per GPU, for the energy: '700 W', 0.7kW (default: its TDP)");
+  command = command.in(topic::failures);
+  command.option("--mtbf", flags.mtbf, "TIME",
+                 "Mean time between failures of one GPU that stop the run: '50000 h', 5y (Llama 3: 419 in 54 "
+                 "days on 16,384 GPUs, '50700 h')");
+  command.option("--checkpoint-time", flags.checkpoint_time, "TIME",
+                 "Time that the run stops for a checkpoint: 30s");
+  command.option("--checkpoint-interval", flags.checkpoint_interval, "TIME",
+                 "Training time between checkpoints: 1h (default: Daly's optimum)");
+  command.option("--restart-time", flags.restart_time, "TIME",
+                 "Time from a failure to resuming from the last checkpoint: 10min");
+  command.option(
+      "--repair-time", flags.repair_time, "TIME",
+      "Time to repair a failed node: 2d (default: replaced at once); a spare takes its place meanwhile");
+  command.option("--spares", flags.spares, "N", "Spare GPUs, in whole nodes; paid for too");
 }
 
 namespace {

@@ -135,27 +135,29 @@ void add_check(Command program, ExitCode& exit_code) {
   command.option("files", flags->files, "FILE", "Launch files, or files of any kind that Headroom reads")
       .required();
   add_launch_flags(command, flags->launch);
-  command.option("--set", flags->launch.overrides, "KEY=VALUE",
-                 "Override a field of the model: vocabulary=128256");
-  command.option("--devices", flags->launch.devices, "N",
-                 "Number of GPUs of the job (default: as the file says)");
+  command.in(topic::model)
+      .option("--set", flags->launch.overrides, "KEY=VALUE",
+              "Override a field of the model: vocabulary=128256");
+  command.in(topic::parallelism)
+      .option("--devices", flags->launch.devices, "N",
+              "Number of GPUs of the job (default: as the file says)");
   add_batch_flags(command, flags->launch);
   add_system_flags(command, flags->system);
   add_capacity_flags(command, flags->capacity);
-  command.option(
+  const Command output = command.in(topic::output);
+  output.option(
       "--format", flags->format, "FORMAT",
       "table; json: also all that was read, with lines; github: annotations of the file in GitHub Actions");
-  command.flag(
+  output.flag(
       "--patch", flags->patch,
       "Print only a unified diff of the file: the smallest helpful change that can be written into it. Apply "
       "it with patch -p0");
+  command.examples({"headroom check train.sh --system dgx-h100-80g",
+                    "headroom check train.sh --system dgx-h100-80g --devices 64 --format github",
+                    "headroom check my-model.json my-cluster.json"});
   command.footer(
-      "Examples:\n"
-      "  headroom check train.sh --system dgx-h100-80g\n"
-      "  headroom check train.sh --system dgx-h100-80g --devices 64 --format github\n"
-      "  headroom check my-model.json my-cluster.json\n"
-      "\nExit code of a launch file: 0 it fits and breaks no rule that Headroom knows, 2 it cannot be read, "
-      "is refused or not modelled, 3 it does not fit.");
+      "Exit code of a launch file: 0 it fits and breaks no rule that Headroom knows, 2 it cannot be read, is "
+      "refused or not modelled, 3 it does not fit.");
   command.on_run([flags, &exit_code] {
     std::vector<Problem> problems;
     CheckFormat format{};

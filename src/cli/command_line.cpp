@@ -8,11 +8,12 @@
 #include <fmt/ranges.h>
 
 #include "cli/flags.hpp"
+#include "cli/help.hpp"
 #include "cli/other_names.hpp"
+#include "cli/terminal.hpp"
 #include "cli/usage.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/core/reading.hpp"
-#include "headroom/report/table.hpp"
 #include "io/text.hpp"
 #include "io/written_files.hpp"
 
@@ -23,6 +24,7 @@ class App : public CLI::App {
   using CLI::App::App;
   std::vector<const CLI::Option*> outputs;                          // those that name files to write
   std::map<std::string, std::vector<std::string>> values_of_flags;  // of flags that may have one
+  std::vector<std::string> examples;
 };
 
 namespace {
@@ -31,6 +33,9 @@ std::string long_flag_of(const CLI::Option& option) {
   const std::vector<std::string>& names = option.get_lnames();
   return names.empty() ? std::string() : "--" + names.back();
 }
+
+constexpr std::size_t usual_columns = 80;  // of a screen that nothing is known of
+constexpr std::size_t widest_help = 100;   // longer lines are hard to read
 
 // For messages: "--tensor-parallel", "model".
 std::string name_of(const CLI::Option& option) {
@@ -120,51 +125,57 @@ void parse(App& app, std::vector<std::string> own_arguments) {
   app.parse(std::move(own_arguments));
 }
 
-// The help of the command that was named last, in lines that a screen of 100 columns shows.
-std::string help_of(const CLI::App& program) {
-  constexpr std::size_t indent_of_names = 2;
-  constexpr std::size_t before_descriptions = 28;  // columns behind the indent, as CLI11 has it by default
-  std::string text;
-  const std::string help = program.help();
-  for (const std::string_view line : parts_of(help, '\n')) {
-    const bool of_name = line.find_first_not_of(' ') == indent_of_names;
-    text += in_lines(line, Style().columns, of_name ? before_descriptions : 0) + "\n";
-  }
-  text.pop_back();
-  return text;
-}
-
 OptionText text_of(const CLI::Option& option) {
   OptionText text{.names = {},
                   .value = option.get_type_name(),
                   .fallback = option.get_default_str(),
                   .help = option.get_description(),
-                  .group = option.get_group(),
-                  .required = option.get_required()};
+                  .topic = option.get_group(),
+                  .required = option.get_required(),
+                  .repeats = option.get_items_expected_max() > 1};
   for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
   if (option.get_expected_max() == 0) text.value = "";
   return text;
 }
 
-CommandText text_of(const CLI::App& app, const std::string& above) {
+CommandText text_of(const App& app, const std::string& above) {
   CommandText text{.name = above + app.get_name(),
                    .help = app.get_description(),
+                   .examples = app.examples,
                    .footer = app.get_footer(),
                    .options = {},
                    .commands = {}};
-  for (const CLI::Option* const option : app.get_options()) text.options.push_back(text_of(*option));
+  std::vector<const CLI::Option*> options = app.get_options();
+  // They were there before all others.
+  std::stable_partition(options.begin(), options.end(), [&](const CLI::Option* option) {
+    return option != app.get_help_ptr() && option != app.get_help_all_ptr();
+  });
+  for (const CLI::Option* const option : options) text.options.push_back(text_of(*option));
   for (const CLI::App* const below : app.get_subcommands([](const CLI::App*) { return true; }))
-    text.commands.push_back(text_of(*below, text.name + " "));
+    text.commands.push_back(text_of(dynamic_cast<const App&>(*below), text.name + " "));
   return text;
 }
 
-}  // namespace
-
-Option& Option::group(const std::string& name) {
-  option_->group(name);
-  return *this;
+void add_help_flags(App& app, const char* topic) {
+  app.set_help_flag("-h,--help", "Show help, with the flags of daily use")->group(topic);
+  app.set_help_all_flag("--help-all", "Show help, with all flags by topic")->group(topic);
 }
+
+// The text of the command that was named last.
+CommandText innermost_text(const CommandText& program, const CLI::App& asked) {
+  const CommandText* text = &program;
+  const CLI::App* app = &asked;
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    text = &*std::find_if(text->commands.begin(), text->commands.end(), [&](const CommandText& it) {
+      return it.name == text->name + " " + app->get_name();
+    });
+  }
+  return *text;
+}
+
+}  // namespace
 
 Option& Option::required(bool value) {
   option_->required(value);
@@ -186,49 +197,57 @@ bool Option::is_required() const { return option_->get_required(); }
 
 Command Command::add_command(const std::string& name, const std::string& help) const {
   const auto app = std::make_shared<App>(help, name);
+  add_help_flags(*app, topic::output);
   app_->add_subcommand(app);
   return Command(*app);
 }
 
 void Command::require_command() const { app_->require_subcommand(1); }
 
+void Command::examples(std::vector<std::string> commands) const { app_->examples = std::move(commands); }
+
 void Command::footer(const std::string& text) const { app_->footer(text); }
+
+Option Command::added(CLI::Option& option, const std::string& type) const {
+  option.type_name(type)->group(topic_);
+  return Option(option);
+}
 
 Option Command::option(const std::string& names, FlagText& value, const std::string& type,
                        const std::string& help) const {
-  return Option(*app_->add_option(names, value, help)->type_name(type));
+  return added(*app_->add_option(names, value, help), type);
 }
 
 Option Command::option(const std::string& names, std::string& value, const std::string& type,
                        const std::string& help) const {
-  CLI::Option* const option = app_->add_option(names, value, help)->type_name(type);
+  CLI::Option* const option = app_->add_option(names, value, help);
   if (!value.empty()) option->capture_default_str();
-  return Option(*option);
+  return added(*option, type);
 }
 
 Option Command::option(const std::string& names, std::vector<std::string>& values, const std::string& type,
                        const std::string& help) const {
-  CLI::Option* const option = app_->add_option(names, values, help)->type_name(type);
+  CLI::Option* const option = app_->add_option(names, values, help);
   if (!option->get_positional()) {
     option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   }
-  return Option(*option);
+  return added(*option, type);
 }
 
 Option Command::flag(const std::string& names, bool& value, const std::string& help) const {
-  return Option(*app_->add_flag(names, value, help));
+  return added(*app_->add_flag(names, value, help), "");
 }
 
 Option Command::flag(const std::string& names, std::string& value, const std::string& type,
                      const std::vector<std::string>& values, const std::string& help) const {
   app_->values_of_flags[names] = values;
-  return Option(*app_->add_flag(names, value, help)->type_name(type));
+  return added(*app_->add_flag(names, value, help), type);
 }
 
 Option Command::output(const std::string& names, std::string& file, const std::string& help) const {
-  CLI::Option* const option = app_->add_option(names, file, help)->type_name("FILE");
+  CLI::Option* const option = app_->add_option(names, file, help);
   app_->outputs.push_back(option);
-  return Option(*option);
+  return added(*option, "FILE");
 }
 
 Option Command::find(const std::string& name) const {
@@ -280,7 +299,10 @@ std::vector<std::string> Command::arguments(const std::vector<std::string_view>&
 
 CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
     : app_(std::make_unique<App>(description, name)) {
-  app_->set_version_flag("--version", name + " " + version);
+  app_->set_version_flag("--version", name + " " + version)
+      ->description("Show the version")
+      ->group(topic::flags);
+  add_help_flags(*app_, topic::flags);
 }
 
 CommandLine::~CommandLine() = default;
@@ -301,11 +323,17 @@ void CommandLine::run(int argc, const char* const* argv) {
   OwnNames own = own_names(*app_, with_values_of_flags(*app_, std::move(arguments)));
   typed_ = own.typed;
   check_flags(*app_, own);
+  const auto print_help = [&](const CLI::ParseError& asked, auto help) {
+    check_help(*app_, asked);
+    const std::size_t columns = std::min(screen_columns().value_or(usual_columns), widest_help);
+    std::fputs(help(innermost_text(text_of(*app_, ""), *app_), columns).c_str(), stdout);
+  };
   try {
     parse(*app_, own.arguments);
-  } catch (const CLI::CallForHelp& help) {
-    check_help(*app_, help);
-    std::fputs(help_of(*app_).c_str(), stdout);
+  } catch (const CLI::CallForHelp& asked) {
+    print_help(asked, short_help);
+  } catch (const CLI::CallForAllHelp& asked) {
+    print_help(asked, whole_help);
   } catch (const CLI::Success& asked_for_version) {
     app_->exit(asked_for_version);
   } catch (const CLI::ParseError& error) {

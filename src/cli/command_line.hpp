@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/topics.hpp"
 #include "headroom/core/error.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): that of the library
@@ -30,7 +31,6 @@ class Option {
  public:
   explicit Option(CLI::Option& option) : option_(&option) {}
 
-  Option& group(const std::string& name);  // in the help
   Option& required(bool value = true);
   Option& describe(const std::string& type, const std::string& help);
 
@@ -51,14 +51,16 @@ struct OptionText {
   std::string value;               // what stands for the value, "T"; empty for a flag without one
   std::string fallback;            // the default, where the help shows one
   std::string help;
-  std::string group;
+  std::string topic;
   bool required = false;
+  bool repeats = false;  // a positional argument that takes several values
 };
 
 // And of a command, with those below it.
 struct CommandText {
   std::string name;  // whole: "headroom sweep plan"
   std::string help;
+  std::vector<std::string> examples;
   std::string footer;
   std::vector<OptionText> options;
   std::vector<CommandText> commands;
@@ -67,11 +69,15 @@ struct CommandText {
 // A command or one of its subcommands: a name of it, cheap to copy, valid as long as its CommandLine.
 class Command {
  public:
-  explicit Command(App& app) : app_(&app) {}
+  explicit Command(App& app, const char* topic = topic::flags) : app_(&app), topic_(topic) {}
+
+  // This command, where the options that are added by the result are listed under a topic.
+  [[nodiscard]] Command in(const char* topic) const { return Command(*app_, topic); }
 
   Command add_command(const std::string& name, const std::string& help) const;
   void require_command() const;
-  void footer(const std::string& text) const;  // of the help
+  void examples(std::vector<std::string> commands) const;  // the most usual first
+  void footer(const std::string& text) const;              // of the help
 
   // `names` as "-t,--tensor-parallel"; without dashes a positional argument. `type` stands for the value in the help.
   // The value must outlive the parsing. A text that is not empty is shown as the default.
@@ -105,7 +111,10 @@ class Command {
   [[nodiscard]] std::vector<std::string> arguments(const std::vector<std::string_view>& except) const;
 
  private:
+  [[nodiscard]] Option added(CLI::Option& option, const std::string& type) const;
+
   App* app_;
+  const char* topic_;
 };
 
 // A command line that cannot be read.

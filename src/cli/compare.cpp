@@ -51,17 +51,17 @@ void add_compare(Command program, ExitCode& exit_code) {
   add_request_flags(command, flags->first.request);
   add_system_flags(command, flags->first.system);
   add_recipe_flag(command, flags->first.request);
-  command
+  command.in(topic::answer)
       .option("--to", flags->change, "'FLAGS'",
               "Flags of the other side where it differs: strategy, system or training stack")
       .required();
   add_page_output(command, flags->page);
   add_output_flags(command, flags->output);
-  command.footer(
-      "Example:\n"
-      "  headroom compare gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --recompute full --to '--sp --recompute "
-      "selective'\n"
-      "\nExit code: 0 the other strategy fits, 2 bad input, 3 it does not fit.");
+  command.examples(
+      {"headroom compare gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --recompute full --to '--sp --recompute "
+       "selective'",
+       "headroom compare llama-3-70b -t 8 -p 4 --devices 64 --sp --to '--system dgx-b200-180g'"});
+  command.footer("Exit code: 0 the other strategy fits, 2 bad input, 3 it does not fit.");
   command.on_run([flags, command, &exit_code] {
     take_launch_file(flags->first.request, flags->first.system);
     with_places(flags->first.request, [&] { exit_code = compare(command, *flags); });

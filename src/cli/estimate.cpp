@@ -74,21 +74,21 @@ void add_estimate(Command program, ExitCode& exit_code) {
   add_system_flags(command, flags->system);
   add_recipe_flag(command, flags->request);
   add_capacity_flags(command, flags->capacity);
-  command.flag("--timeline", flags->timeline,
-               "Draw the pipeline schedule and the memory of the peak rank over time");
-  command.flag("--peak", flags->peak,
-               "List the largest saved tensors of the peak rank, and the recomputation that frees each");
-  add_launch_output(command, flags->launch, "Print a launch of the strategy: script and configuration");
+  const Command answer = command.in(topic::answer);
+  answer.flag("--timeline", flags->timeline,
+              "Draw the pipeline schedule and the memory of the peak rank over time");
+  answer.flag("--peak", flags->peak,
+              "List the largest saved tensors of the peak rank. Each has the recomputation that frees it");
+  add_launch_output(command, flags->launch, "Print script and configuration of a launch");
   add_views_output(command, flags->page);
-  command.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
+  answer.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
   add_output_flags(command, flags->output);
-  command.footer(
-      "Examples:\n"
-      "  headroom estimate gpt3-175b --system dgx-a100-80g -t 8 -p 8 -m 3 -b 1 --global-batch 64 --sp "
-      "--recompute selective\n"
-      "  headroom estimate llama-3-70b -t 8 -p 4 --devices 256 --global-batch 1024 --sp --tokens 15T\n"
-      "  headroom estimate my-model.json --set layers=64 --sequence 8192 -t 8 --format json\n"
-      "\nExit code: 0 it fits, 2 bad input, 3 it does not fit.");
+  command.examples(
+      {"headroom estimate gpt3-175b --system dgx-a100-80g -t 8 -p 8 -m 3 -b 1 --global-batch 64 --sp "
+       "--recompute selective",
+       "headroom estimate llama-3-70b -t 8 -p 4 --devices 256 --sp --tokens 15T",
+       "headroom estimate my-model.json --set layers=64 -t 8 -p 8 --sp"});
+  command.footer("Exit code: 0 it fits, 2 bad input, 3 it does not fit.");
   command.on_run([flags, command, &exit_code] {
     take_launch_file(flags->request, flags->system);
     with_places(flags->request, [&] { exit_code = estimate(command, *flags); });

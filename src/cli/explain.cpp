@@ -64,13 +64,11 @@ void add_explain(Command program, ExitCode& exit_code) {
   add_hardware_flags(command, flags->runs_on);
   add_software_flags(command, flags->runs_on);
   add_output_flags(command, flags->output);
-  command.footer(
-      "Examples:\n"
-      "  headroom explain gpt3-175b                                   K22 eq. 1\n"
-      "  headroom explain gpt3-175b -t 8 --sp --recompute selective   K22 eq. 6\n"
-      "  headroom explain llama-3-8b -t 4 --detail exact --format csv\n"
-      "  headroom explain llama-3-8b -d 8 --zero 3 --software torchtitan-2025\n"
-      "  headroom explain llama-3-8b --precision fp8 --system dgx-b200-180g");
+  command.examples({"headroom explain gpt3-175b   # K22 eq. 1",
+                    "headroom explain gpt3-175b -t 8 --sp --recompute selective   # K22 eq. 6",
+                    "headroom explain llama-3-8b --precision fp8 --system dgx-b200-180g",
+                    "headroom explain llama-3-8b -t 4 --detail exact --format csv",
+                    "headroom explain llama-3-8b -d 8 --zero 3 --software torchtitan-2025"});
   command.on_run([flags, &exit_code] {
     run(*flags);
     exit_code = ExitCode::done;

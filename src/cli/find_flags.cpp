@@ -10,9 +10,9 @@ void require(bool met, const char* flag, const char* rule, std::vector<Problem>&
 }  // namespace
 
 void add_find_flags(Command command, FindFlags& flags) {
-  const char* group = "Inverse questions";
+  command = command.in(topic::inverse);
   const auto option = [&](const char* name, FlagText& value, const char* type, const char* help) {
-    command.option(name, value, type, help).group(group);
+    command.option(name, value, type, help);
   };
   option("--find", flags.find, "WHAT",
          "min-devices, max-batch, max-sequence or max-layers: how far one size can go until nothing fits");
@@ -21,7 +21,7 @@ void add_find_flags(Command command, FindFlags& flags) {
   option("--max-iteration", flags.most_iteration, "TIME",
          "Longest iteration allowed (20s, 1.5min), for --find min-devices or max-batch");
   option("--deadline", flags.deadline, "TIME",
-         "Longest training run allowed for --tokens (30d, '12 hours'): finds the fewest GPUs");
+         "Longest training run for --tokens: 30d, '12 hours'. Finds the fewest GPUs");
   option("--odds", flags.odds, "PERCENT",
          "Odds of meeting --deadline or --max-iteration: 80% (default: 50%)");
 }

@@ -82,24 +82,25 @@ void add_frontier(Command program, ExitCode& exit_code) {
   add_model_flags(command, flags->request);
   add_layout_flags(command, flags->request);
   add_system_flags(command, flags->system);
-  command.option("--budget", flags->budgets, "BYTES,...",
-                 "Memory per GPU: '60 GiB' or a list (default: the system's)");
-  command.flag("--recompute-window", flags->window,
-               "Also exempt as many microbatches from recomputation as memory allows");
-  command.flag("--all", flags->all,
-               "Show every point of the frontier, not only those where memory costs the least time");
+  const Command answer = command.in(topic::answer);
+  answer.option("--budget", flags->budgets, "BYTES,...",
+                "Memory per GPU: '60 GiB' or a list (default: the system's)");
+  answer.flag("--recompute-window", flags->window,
+              "Also exempt as many microbatches from recomputation as memory allows");
+  answer.flag("--all", flags->all,
+              "Show every point of the frontier, not only those where memory costs the least time");
   add_time_limit_flag(command, flags->time_limit);
-  command.output("--picture", flags->picture, "Write time against memory as SVG to FILE");
+  command.in(topic::output).output("--picture", flags->picture, "Write time against memory as SVG to FILE");
   add_page_output(command, flags->page);
   add_output_flags(command, flags->output);
+  command.examples(
+      {"headroom frontier gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp",
+       "headroom frontier gpt-22b -t 8 -b 4 --global-batch 4 --sp --budget '40 GiB,60 GiB'",
+       "headroom frontier llama-3-70b -t 8 -p 4 --devices 64 --global-batch 256 --sp --format csv -o "
+       "front.csv"});
   command.footer(
-      "Examples:\n"
-      "  headroom frontier gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp\n"
-      "  headroom frontier gpt-22b -t 8 -b 4 --global-batch 4 --sp --budget '40 GiB,60 GiB'\n"
-      "  headroom frontier llama-3-70b -t 8 -p 4 --devices 64 --global-batch 256 --sp --format csv -o "
-      "front.csv\n"
-      "\ndocs/frontier.md says which sets the frontier is optimal among.\n"
-      "\nExit code: 0 done, 2 bad input, 3 nothing fits a budget.");
+      "docs/frontier.md says which sets the frontier is optimal among.\n"
+      "Exit code: 0 done, 2 bad input, 3 nothing fits a budget.");
   command.on_run([flags, &exit_code] { exit_code = frontier(*flags); });
 }
 

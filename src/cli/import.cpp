@@ -32,10 +32,11 @@ void add_import(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<ImportFlags>();
   command.option("config", flags->source, "CONFIG", "A config.json, or a folder that has one").required();
   command.option("--set", flags->overrides, "KEY=VALUE", "Override a field of the model file");
-  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.in(topic::output)
+      .output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.examples({"headroom import ./Qwen3-8B/config.json --set sequence=32768 -o qwen3-8b-32k.json"});
   command.footer(
-      "Every command that takes a model takes a config.json too; a model file can be mended by hand.\n\n"
-      "Example:\n  headroom import ./Qwen3-8B/config.json --set sequence=32768 -o qwen3-8b-32k.json");
+      "Every command that takes a model takes a config.json too; a model file can be mended by hand.");
   command.on_run([flags, &exit_code] { exit_code = import(*flags); });
 }
 

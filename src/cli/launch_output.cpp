@@ -24,9 +24,10 @@ std::vector<std::string> launchers() {
 }  // namespace
 
 void add_launch_output(Command command, LaunchOutput& options, const std::string& help) {
-  command.flag(
-      "--launch", options.launch, "LAUNCHER", launchers(),
-      help + " of the stack's launcher, or of another that runs it: " + headroom::joined(launchers(), ", "));
+  command = command.in(topic::output);
+  command.flag("--launch", options.launch, "LAUNCHER", launchers(),
+               help + ". LAUNCHER is the stack's own, or another that runs it: " +
+                   headroom::joined(launchers(), ", "));
   command.option("--launch-dir", options.folder, "DIR",
                  "Write the files of --launch to DIR, and overwrite none");
 }

@@ -12,9 +12,9 @@ void add_list(Command program, ExitCode& exit_code) {
       "Lists models, systems, training stacks, their releases and recipes, published sources and strategy "
       "fields");
   command.require_command();
-  command.footer(
-      "Examples:\n  headroom list models\n  headroom list systems --format json\n  headroom "
-      "list releases megatron-bridge\n  headroom list recipes --model llama-3-70b --release 26.04");
+  command.examples({"headroom list models", "headroom list systems --format json",
+                    "headroom list releases megatron-bridge",
+                    "headroom list recipes --model llama-3-70b --release 26.04"});
   const auto output = std::make_shared<OutputFlags>();
   const auto question = std::make_shared<ListQuestion>();
   const auto add = [&](const char* what, const char* help, Listed listed) {

@@ -105,10 +105,9 @@ ExitCode run(int argc, const char* const* argv) {
                            version_and_build());
   Command program = command_line.program();
   program.require_command();
-  program.footer(
-      "Start with:\n  headroom plan gpt3-175b --devices 64 --global-batch 64\n  headroom estimate gpt3-175b "
-      "-t 8 -p 8 --sp --recompute selective\n  headroom list "
-      "models\n  headroom help plan");
+  program.examples({"headroom plan gpt3-175b --devices 64 --global-batch 64",
+                    "headroom estimate gpt3-175b -t 8 -p 8 --sp --recompute selective",
+                    "headroom list models", "headroom help plan"});
   ExitCode exit_code = ExitCode::done;
   add_commands(program, argv[1], exit_code);
   try {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/help.hpp"
 #include "headroom/answer/values.hpp"
 
 namespace headroom::cli {
@@ -42,19 +43,11 @@ std::string section_name(std::string name) {
   return name;
 }
 
-// Lines with an indent stand as they are; others are sentences, and those that end in a colon head what follows.
+// A paragraph for each line.
 std::string notes_of(const std::string& footer) {
   std::string text = ".SH NOTES\n";
-  bool verbatim = false;
-  for (const std::string& line : split(footer, '\n')) {
-    const bool indented = line.starts_with(' ');
-    if (indented != verbatim && !line.empty()) {
-      text += indented ? ".nf\n" : ".fi\n";
-      verbatim = indented;
-    }
-    text += line.empty() ? ".PP\n" : roff(line) + '\n';
-  }
-  return text + (verbatim ? ".fi\n" : "");
+  for (const std::string& line : split(footer, '\n')) text += ".PP\n" + roff(line) + '\n';
+  return text;
 }
 
 }  // namespace
@@ -70,23 +63,21 @@ std::string manual_page(const CommandText& command, const std::string& version) 
                                  roff(section_name(page_name(command))), version, roff(page_name(command)),
                                  roff(command.help));
   text += fmt::format(".SH SYNOPSIS\n\\fB{}\\fR [\\fIOPTIONS\\fR]", roff(command.name));
-  std::vector<std::string> groups;
   for (const OptionText& option : command.options) {
     if (option.names.empty()) text += fmt::format(" \\fI{}\\fR", roff(option.value));
-    const std::string group = option.names.empty() ? "Arguments" : option.group;
-    if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
   }
   text += command.commands.empty() ? "\n" : " [\\fISUBCOMMAND\\fR]\n";
-  for (const std::string& group : groups) {
-    text += fmt::format(".SH {}\n", roff(section_name(group)));
-    for (const OptionText& option : command.options) {
-      if ((option.names.empty() ? "Arguments" : option.group) == group) text += paragraph_of(option);
-    }
+  for (const OptionGroup& group : grouped(command)) {
+    text += fmt::format(".SH {}\n", roff(section_name(group.title)));
+    for (const OptionText* const option : group.options) text += paragraph_of(*option);
   }
   if (!command.commands.empty()) text += ".SH SUBCOMMANDS\n";
   for (const CommandText& below : command.commands) {
     text += fmt::format(".TP\n\\fB{}\\fR(1)\n{}\n", roff(page_name(below)), roff(below.help));
   }
+  if (!command.examples.empty()) text += ".SH EXAMPLES\n.nf\n";
+  for (const std::string& example : command.examples) text += roff(example) + '\n';
+  if (!command.examples.empty()) text += ".fi\n";
   if (!command.footer.empty()) text += notes_of(command.footer);
   if (command.name.find(' ') != std::string::npos) text += ".SH SEE ALSO\n\\fBheadroom\\fR(1)\n";
   return text;

@@ -33,9 +33,8 @@ void add_memory(Command program, ExitCode& exit_code) {
   command.option("log", flags->file, "LOG", "Log of a run, or the message alone; /dev/stdin for a pipe")
       .required();
   add_output_flags(command, flags->output);
-  command.footer(
-      "Examples:\n  headroom memory slurm-1234.out\n  headroom memory rank3.log --format json\n"
-      "\nExit code: 0 a message was found, 2 bad input.");
+  command.examples({"headroom memory slurm-1234.out", "headroom memory rank3.log --format json"});
+  command.footer("Exit code: 0 a message was found, 2 bad input.");
   command.on_run([flags, &exit_code] { exit_code = memory(*flags); });
 }
 

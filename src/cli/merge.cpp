@@ -42,12 +42,10 @@ void add_merge(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<MergeFlags>();
   command.option("parts", flags->parts, "PART", "All parts of one command, in any order").required();
   add_output_flags(command, flags->output);
-  command.footer(
-      "Example:\n"
-      "  for i in 1 2 3; do headroom plan gpt3-175b --devices 64 --global-batch 64 --shard $i/3 -o "
-      "part$i.json; done\n"
-      "  headroom merge part*.json\n"
-      "\nExit code: that of the whole command; 2 bad input, such as a missing part.");
+  command.examples({"headroom plan gpt3-175b --devices 64 --global-batch 64 --shard 1/2 -o part1.json",
+                    "headroom plan gpt3-175b --devices 64 --global-batch 64 --shard 2/2 -o part2.json",
+                    "headroom merge part1.json part2.json"});
+  command.footer("Exit code: that of the whole command; 2 bad input, such as a missing part.");
   command.on_run([flags, &exit_code] { exit_code = merge(*flags); });
 }
 

@@ -1,34 +1,31 @@
 #include "cli/output.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 #include <system_error>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/terminal.hpp"
 #include "headroom/core/error.hpp"
 #include "io/written_files.hpp"
 
 namespace headroom::cli {
 
 void add_style_flags(Command command, OutputFlags& flags) {
+  command = command.in(topic::output);
   command.option("--format", flags.format, "FORMAT", "table, json, csv or markdown");
   command.option("--columns", flags.columns, "N",
-                 "Width of tables and lines (default: the terminal's, or 100)");
+                 "Width of tables and lines (default: $COLUMNS, the terminal's, or 100)");
   command.option("--color", flags.color, "WHEN", "auto, always or never: colour of verdicts");
 }
 
 void add_output_flags(Command command, OutputFlags& flags) {
   add_style_flags(command, flags);
-  command.output("-o,--output", flags.file, "Write to FILE instead of standard output");
+  command.in(topic::output).output("-o,--output", flags.file, "Write to FILE instead of standard output");
 }
 
 namespace {
@@ -45,27 +42,6 @@ inline constexpr std::array<headroom::Spelling<headroom::cli::When>, 3>
                                               {headroom::cli::When::never, "never"}}};
 
 namespace headroom::cli {
-namespace {
-
-constexpr std::int64_t least_columns = 40;
-constexpr std::int64_t most_columns = 10000;
-
-std::string_view environment(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets it
-  return value != nullptr ? value : "";
-}
-
-// Of the terminal that the result goes to.
-std::int64_t terminal_columns() {
-  std::int64_t columns = 0;
-  const std::string_view told = environment("COLUMNS");
-  std::from_chars(told.data(), told.data() + told.size(), columns);
-  if (winsize size{}; columns <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  return columns > 0 ? std::clamp(columns, least_columns, most_columns)
-                     : static_cast<std::int64_t>(Style().columns);
-}
-
-}  // namespace
 
 Style style_of(const OutputFlags& flags) {
   std::vector<Problem> problems;
@@ -74,7 +50,8 @@ Style style_of(const OutputFlags& flags) {
   read_choice("--format", flags.format, style.format, problems);
   read_choice("--color", flags.color, when, problems);
   const bool terminal = flags.file.empty() && isatty(STDOUT_FILENO) != 0;
-  auto columns = terminal ? terminal_columns() : static_cast<std::int64_t>(style.columns);
+  if (flags.file.empty()) style.columns = screen_columns().value_or(style.columns);
+  auto columns = static_cast<std::int64_t>(style.columns);
   read_count("--columns", flags.columns, columns, problems, least_columns);
   if (!problems.empty()) throw InputError(problems);
   style.columns = static_cast<std::size_t>(columns);

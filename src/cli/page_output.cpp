@@ -5,13 +5,15 @@
 namespace headroom::cli {
 
 void add_page_output(Command command, PageOutput& options) {
-  command.output("--html", options.file, "Also write the reply as a page to FILE, with charts");
+  command.in(topic::output)
+      .output("--html", options.file, "Also write the reply as a page to FILE, with charts");
 }
 
 void add_views_output(Command command, PageOutput& options) {
   add_page_output(command, options);
-  command.flag("--views", options.views,
-               "With --format json: add what a page draws, for headroom report (schedule, layer, ladder)");
+  command.in(topic::output)
+      .flag("--views", options.views,
+            "With --format json: add what a page draws, for headroom report (schedule, layer, ladder)");
 }
 
 bool needs_views(const PageOutput& options, const Style& style, std::vector<Problem>& problems) {

@@ -354,11 +354,11 @@ void add_flags(Command command, PlanFlags& flags) {
   add_recipe_flag(command, flags.request);
   command.find("model").required(false).describe(
       "MODEL",
-      "A model's name (see: headroom list models) or a model file; without one, gpt3-175b on 64 GPUs");
+      "Model's name (headroom list models), model file or launch script. Without one: gpt3-175b on 64 GPUs");
   // A question may look for them, and several may be compared.
   command.find("--system")
       .describe("SYSTEM",
-                "A system's name (see: headroom list systems) or a system file. Several "
+                "System's name (headroom list systems) or file. Several "
                 "(dgx-h100-80g,dgx-b200-180g) are compared by their best plans");
   command.find("--global-batch")
       .describe("N|N:M",
@@ -367,24 +367,27 @@ void add_flags(Command command, PlanFlags& flags) {
                 "second wins");
   command.find("--devices")
       .required(false)
-      .describe(
-          "N,N,...",
-          "Number of GPUs; several are compared by their best plans; the upper bound of --find min-devices");
-  command.flag("--use-all-devices", flags.use_all_devices, "Use all GPUs even where fewer train faster");
+      .describe("N,N,...",
+                "Number of GPUs. Several are compared by their best plans. With --find min-devices: the most "
+                "to try");
+  command.in(topic::search_space)
+      .flag("--use-all-devices", flags.use_all_devices, "Use all GPUs even where fewer train faster");
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
   add_list_flags(command, flags.lists);
-  command.option("--top", flags.top, "N", "Number of plans to show, one for each TP x PP x DP (10)");
-  command.option("--why", flags.why, "'FLAGS'",
-                 "Explain why this strategy (flags of estimate) is not among the plans");
-  command.option("--threads", flags.threads, "N",
-                 "Search threads (default: all cores); the answer does not depend on them");
-  add_launch_output(command, flags.launch, "Print a launch of the best plan: script and configuration");
+  const Command answer = command.in(topic::answer);
+  answer.option("--top", flags.top, "N", "Number of plans to show (10). One is shown for each TP x PP x DP");
+  answer.option("--why", flags.why, "'FLAGS'",
+                "Explain why a strategy is not among the plans. FLAGS are those of estimate");
+  command.in(topic::work)
+      .option("--threads", flags.threads, "N",
+              "Search threads (default: all cores); the answer does not depend on them");
+  add_launch_output(command, flags.launch, "Print script and configuration of the best plan");
   add_shard_flag(command, flags.shard);
   add_time_limit_flag(command, flags.time_limit);
   add_views_output(command, flags.page);
-  command.flag("--timing", flags.timing,
-               "Print the time of the search, of its explanation, of the output and of the whole answer");
+  answer.flag("--timing", flags.timing,
+              "Print the time of the search, of its explanation, of the output and of the whole answer");
   add_output_flags(command, flags.output);
 }
 
@@ -409,21 +412,21 @@ ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags) {
 
 void add_plan(Command program, ExitCode& exit_code) {
   Command command = program.add_command(
-      "plan", "Searches for the fastest strategies that fit a model, a system, GPUs and a batch");
+      "plan", "Finds the fastest strategies that fit a model, a system, GPUs and a batch");
   const auto flags = std::make_shared<PlanFlags>();
   add_flags(command, *flags);
+  command.examples(
+      {"headroom plan gpt3-175b --system dgx-a100-80g --devices 64 --global-batch 64",
+       "headroom plan llama-3-70b --devices 256 --global-batch 1024 -t 4,8 --max-micro-batch 4",
+       "headroom plan gpt3-175b --devices 64 --global-batch 64 --why '-t 8 -p 8 --recompute none'",
+       "headroom plan gpt3-175b --devices 64 --global-batch 64 --find max-sequence",
+       "headroom plan gpt3-175b --global-batch 1536 --tokens 300B --deadline 30d --price-per-gpu-hour 2.50",
+       "headroom plan gpt3-175b --devices 512,768,1024 --global-batch 960:1536 --tokens 300B",
+       "headroom plan llama-3-70b --devices 512 --system dgx-h100-80g,dgx-b200-180g --tokens 15T --price "
+       "h100=2.50,b200=4.10"});
   command.footer(
-      "Examples:\n"
-      "  headroom plan gpt3-175b --system dgx-a100-80g --devices 64 --global-batch 64\n"
-      "  headroom plan llama-3-70b --devices 256 --global-batch 1024 -t 4,8 --max-micro-batch 4\n"
-      "  headroom plan gpt3-175b --devices 64 --global-batch 64 --why '-t 8 -p 8 --recompute none'\n"
-      "  headroom plan gpt3-175b --devices 64 --global-batch 64 --find max-sequence\n"
-      "  headroom plan gpt3-175b --global-batch 1536 --tokens 300B --deadline 30d --price-per-gpu-hour 2.50\n"
-      "  headroom plan gpt3-175b --devices 512,768,1024 --global-batch 960:1536 --tokens 300B\n"
-      "  headroom plan llama-3-70b --devices 512 --system dgx-h100-80g,dgx-b200-180g --tokens 15T "
-      "--price h100=2.50,b200=4.10\n"
-      "\nCtrl-C once ends the search with the best found so far, twice the program.\n"
-      "\nExit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
+      "Ctrl-C once ends the search with the best found so far, twice the program.\n"
+      "Exit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
   command.on_run([flags, command, &exit_code] {
     flags->own = take_launch_file(flags->request, flags->system, flags->space);
     with_places(flags->request, [&] { exit_code = plan(command, *flags); });

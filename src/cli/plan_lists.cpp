@@ -180,14 +180,12 @@ void read_offers(const Lists& lists, const ListFlags& flags, const RequestFlags&
 }  // namespace
 
 void add_list_flags(Command command, ListFlags& flags) {
-  command
+  command.in(topic::search_space)
       .option("--batch-range", flags.batch_range, "PERCENT",
-              "Also try global batches up to this much smaller or larger: 25%")
-      .group("Search space");
-  command
+              "Also try global batches up to this much smaller or larger: 25%");
+  command.in(topic::training_run)
       .option("--price", flags.prices, "SYSTEM=PRICE,...",
-              "Price per GPU-hour of each system: h100=2.50,b200=4.10")
-      .group("Training run");
+              "Price per GPU-hour of each system: h100=2.50,b200=4.10");
 }
 
 Lists take_lists(RequestFlags& request, SystemFlags& system, SpaceFlags& space) {

@@ -42,8 +42,9 @@ bool is_asked(const std::string& field) {
 
 void add_recipe_flag(Command command, RequestFlags& flags) {
   command.find("model").required(false);
-  command.option("--recipe", flags.recipe, "NAME[@RELEASE]",
-                 "Settings that a training stack ships (see: headroom list recipes); flags override them");
+  command.in(topic::system)
+      .option("--recipe", flags.recipe, "NAME[@RELEASE]",
+              "Settings that a stack ships (headroom list recipes). Flags override them");
 }
 
 void use_recipe(AllFlags& flags, const char* command, bool has_system) {

@@ -18,12 +18,11 @@ void add_report(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<ReportFlags>();
   command.option("reply", flags->reply, "FILE", "Reply of plan, estimate, compare, frontier or sweep in JSON")
       .required();
-  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
-  command.footer(
-      "Examples:\n"
-      "  headroom estimate llama-3-70b -t 8 -p 4 --sp --views --format json -o reply.json\n"
-      "  headroom report reply.json -o reply.html\n"
-      "\nThe commands' --html FILE writes the same page at once.");
+  command.in(topic::output)
+      .output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.examples({"headroom estimate llama-3-70b -t 8 -p 4 --sp --views --format json -o reply.json",
+                    "headroom report reply.json -o reply.html"});
+  command.footer("The commands' --html FILE writes the same page at once.");
   command.on_run([flags, &exit_code] {
     write(flags->output, page(read_file(flags->reply), flags->reply));
     exit_code = ExitCode::done;

@@ -20,26 +20,27 @@
 namespace headroom::cli {
 namespace {
 
-// The help's groups.
-const char* title_of(FieldGroup group) {
+const char* topic_of(FieldGroup group) {
   switch (group) {
-    case FieldGroup::model: return "Model";
-    case FieldGroup::layout: return "Parallelism";
+    case FieldGroup::model: return topic::model;
+    case FieldGroup::layout: return topic::parallelism;
     case FieldGroup::sharing:
     case FieldGroup::saved:
     case FieldGroup::recompute: break;
   }
-  return "Memory and precision";
+  return topic::memory;
 }
 
 void add_field(Command command, RequestFlags& flags, std::size_t i) {
   const StrategyField& field = strategy_fields[i];
   const std::string names = flag_names(field);
   const std::string help(field.help);
-  Option option = field.value.empty()
-                      ? command.flag(names, flags.fields[i].on, help)
-                      : command.option(names, flags.fields[i].text, std::string(field.value), help);
-  option.group(title_of(field.group));
+  command = command.in(topic_of(field.group));
+  if (field.value.empty()) {
+    command.flag(names, flags.fields[i].on, help);
+  } else {
+    command.option(names, flags.fields[i].text, std::string(field.value), help);
+  }
 }
 
 void add_fields(Command command, RequestFlags& flags, FieldGroup group) {
@@ -167,39 +168,28 @@ FlagText& RequestFlags::text(std::string_view field) { return fields[index_of(fi
 const FlagText& RequestFlags::text(std::string_view field) const { return fields[index_of(field)].text; }
 
 void add_launch_flags(Command command, RequestFlags& flags) {
-  const char* const launch_title = "Launch file";
-  command.option("--model", flags.named_model, "MODEL", "The model of a launch file that names none")
-      .group(launch_title);
-  command.option("--run", flags.run, "N", "The run to take of a script that starts several (1)")
-      .group(launch_title);
-  command.option("--env", flags.environment, "NAME=VALUE", "A variable that a script is started with")
-      .group(launch_title);
-  command
-      .option("--script-argument", flags.script_arguments, "WORD",
-              "An argument of a script, $1, $2, ...; the words after -- are some, too")
-      .group(launch_title);
+  command = command.in(topic::launch_file);
+  command.option("--model", flags.named_model, "MODEL", "The model of a launch file that names none");
+  command.option("--run", flags.run, "N", "The run to take of a script that starts several (1)");
+  command.option("--env", flags.environment, "NAME=VALUE", "A variable that a script is started with");
+  command.option("--script-argument", flags.script_arguments, "WORD",
+                 "An argument of a script, $1, $2, ...; the words after -- are some, too");
 }
 
 void add_model_flags(Command command, RequestFlags& flags) {
-  const char* const title = title_of(FieldGroup::model);
+  command = command.in(topic::model);
   command
       .option("model", flags.model, "MODEL",
-              "A model's name (see: headroom list models), a model file or a launch script")
+              "Model's name (headroom list models), model file or launch script")
       .required();
   add_launch_flags(command, flags);
-  command
-      .option("--set", flags.overrides, "KEY=VALUE",
-              "Override a field of the model: hidden=8192, kernels.softmax_dtype=fp32")
-      .group(title);
-  command
-      .option("--attention", flags.attention, "KERNEL",
-              "unfused, flash or sdpa_math; short for --set kernels.attention=KERNEL")
-      .group(title);
+  command.option("--set", flags.overrides, "KEY=VALUE",
+                 "Override a field of the model: hidden=8192. Another is kernels.softmax_dtype=fp32");
+  command.option("--attention", flags.attention, "KERNEL",
+                 "unfused, flash or sdpa_math; short for --set kernels.attention=KERNEL");
   add_fields(command, flags, FieldGroup::model);
-  command
-      .option("--detail", flags.detail, "DETAIL",
-              "paper (default) or exact: also count the small buffers that the paper leaves out")
-      .group(title);
+  command.option("--detail", flags.detail, "DETAIL",
+                 "paper (default) or exact: also count the small buffers that the paper leaves out");
 }
 
 void add_batch_flags(Command command, RequestFlags& flags) {
@@ -211,8 +201,8 @@ void add_saved_flags(Command command, RequestFlags& flags) { add_fields(command,
 
 void add_layout_flags(Command command, RequestFlags& flags) {
   add_fields(command, flags, FieldGroup::layout);
-  command.option("--devices", flags.devices, "N", "Number of GPUs; the DP size follows")
-      .group(title_of(FieldGroup::layout));
+  command.in(topic::parallelism)
+      .option("--devices", flags.devices, "N", "Number of GPUs; the DP size follows");
   add_fields(command, flags, FieldGroup::sharing);
   add_saved_flags(command, flags);
 }

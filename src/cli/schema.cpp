@@ -44,8 +44,9 @@ void add_schema(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<SchemaFlags>();
   command.option("name", flags->name, "SCHEMA", "Schema to print (default: list their names)");
   command.option("--all", flags->folder, "FOLDER", "Write every schema to FOLDER as NAME.schema.json");
-  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
-  command.footer("Examples:\n  headroom schema model -o model.schema.json\n  headroom schema estimate");
+  command.in(topic::output)
+      .output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.examples({"headroom schema model -o model.schema.json", "headroom schema estimate"});
   command.on_run([flags, &exit_code] {
     print(*flags);
     exit_code = ExitCode::done;

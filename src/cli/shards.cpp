@@ -22,8 +22,8 @@ std::string text_or_problem(Read read) {
 }  // namespace
 
 void add_shard_flag(Command command, FlagText& shard) {
-  command.option("--shard", shard, "I/N",
-                 "Do only part I of N (from 1) and write a file for 'headroom merge'");
+  command.in(topic::work)
+      .option("--shard", shard, "I/N", "Do only part I of N (from 1) and write a file for 'headroom merge'");
 }
 
 std::optional<Shard> read_shard(const Command& command, const FlagText& text,

@@ -61,12 +61,9 @@ void add_completions(Command program, ExitCode& exit_code) {
   const auto shell = std::make_shared<FlagText>();
   const auto output = std::make_shared<OutputFlags>();
   command.option("shell", *shell, "SHELL", "bash, zsh or fish").required();
-  command.output("-o,--output", output->file, "Write to FILE instead of standard output");
-  command.footer(
-      "Examples:\n"
-      "  source <(headroom completions bash)\n"
-      "  headroom completions zsh -o ~/.zfunc/_headroom\n"
-      "  headroom completions fish -o ~/.config/fish/completions/headroom.fish");
+  command.in(topic::output).output("-o,--output", output->file, "Write to FILE instead of standard output");
+  command.examples({"source <(headroom completions bash)", "headroom completions zsh -o ~/.zfunc/_headroom",
+                    "headroom completions fish -o ~/.config/fish/completions/headroom.fish"});
   command.on_run([program, shell, output, &exit_code] {
     std::vector<Problem> problems;
     Shell chosen{};
@@ -83,8 +80,9 @@ void add_man(Command program, ExitCode& exit_code) {
   command.option("command", flags->words, "COMMAND",
                  "Command, such as plan or sweep plan (default: the program)");
   command.option("--all", flags->folder, "FOLDER", "Write it and the pages of its subcommands as files");
-  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
-  command.footer("Examples:\n  headroom man plan | man -l -\n  headroom man --all ~/.local/share/man/man1");
+  command.in(topic::output)
+      .output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.examples({"headroom man plan | man -l -", "headroom man --all ~/.local/share/man/man1"});
   command.on_run([program, flags, &exit_code] {
     man(program.text(), *flags);
     exit_code = ExitCode::done;

@@ -15,27 +15,24 @@ std::string switch_flag(const SpaceField& dimension, bool by_default) {
 }
 
 void add_field(Command command, const SpaceField& dimension, SpaceFlag& flag) {
-  const char* const group = "Search space";
   const StrategyField& field = *find_field(dimension.field);
   const std::string help(dimension.help);
   const auto option = [&](const std::string& value) {
-    command.option(flag_names(field), flag.values, value, help).group(group);
+    command.option(flag_names(field), flag.values, value, help);
   };
   const auto add = [&](auto member) {
     using Values = std::remove_cvref_t<decltype(Space().*member)>;
     if constexpr (std::is_same_v<Values, Counts>) {
       option("N,N,...");
-      command.option(most_flag(dimension), flag.most, "N", "Largest of these sizes to try").group(group);
+      command.option(most_flag(dimension), flag.most, "N", "Largest of these sizes to try");
     } else if constexpr (std::is_same_v<Values, std::vector<bool>>) {
       option("yes|no|both");
     } else if constexpr (std::is_same_v<Values, bool>) {
-      command.flag(switch_flag(dimension, Space().*member), flag.on, help).group(group);
+      command.flag(switch_flag(dimension, Space().*member), flag.on, help);
     } else if constexpr (std::is_same_v<Values, ModuleSets>) {
       option(std::string(field.value));
-      command
-          .flag(switch_flag(dimension, true), flag.on,
-                "Leave out recomputation of single modules of experts and latent attention")
-          .group(group);
+      command.flag(switch_flag(dimension, true), flag.on,
+                   "Leave out recomputation of single modules of experts and latent attention");
     } else {
       option(std::string(field.value) + ",...");
     }
@@ -90,33 +87,29 @@ void read_values(const SpaceField& dimension, const SpaceFlag& flag, std::vector
 }  // namespace
 
 void add_space_flags(Command command, SpaceFlags& flags) {
-  command.option("--devices", flags.devices, "N", "GPUs to use, all of them")
-      .required()
-      .group("Search space");
+  command = command.in(topic::search_space);
+  command.option("--devices", flags.devices, "N", "GPUs to use, all of them").required();
   for (std::size_t i = 0; i < space_fields.size(); ++i) add_field(command, space_fields[i], flags.fields[i]);
-  command
-      .flag("--fast", flags.fast,
-            "Search the usual values alone: TP within a node, whole sequences below 32k tokens, one shard "
-            "group, one dispatcher")
-      .group("Search space");
-  command
-      .option("--layout", flags.layout, "even|any",
-              "even: equal virtual stages, which every launcher accepts; any: uneven ones too (default: what "
-              "the stack launches)")
-      .group("Search space");
-  command
-      .flag("--try-offload", flags.try_offload,
-            "Also try offloading to the host: optimizer state, activations and, with zero3, weights and "
-            "gradients")
-      .group("Search space");
+  command.flag("--fast", flags.fast,
+               "Search the usual values alone. These are: TP within a node, whole sequences below 32k "
+               "tokens, one shard "
+               "group, one dispatcher");
+  command.option(
+      "--layout", flags.layout, "even|any",
+      "even: equal virtual stages, which every launcher accepts; any: uneven ones too (default: what "
+      "the stack launches)");
+  command.flag("--try-offload", flags.try_offload,
+               "Also try offloading to the host: optimizer state, activations and, with zero3, weights and "
+               "gradients");
 }
 
 void add_search_flags(Command command, RequestFlags& request, SystemFlags& system, SpaceFlags& space) {
   add_model_flags(command, request);
   add_saved_flags(command, request);
-  command.option(
-      "--global-batch", request.text("global_batch"), "N",
-      "Sequences in an iteration (GBS), or '4M tokens', which is the default, of the model's sequence");
+  command.in(topic::search_space)
+      .option(
+          "--global-batch", request.text("global_batch"), "N",
+          "Sequences in an iteration (GBS), or '4M tokens', which is the default, of the model's sequence");
   add_system_flags(command, system);
   add_space_flags(command, space);
 }

@@ -5,8 +5,9 @@
 namespace headroom::cli {
 
 void add_time_limit_flag(Command command, FlagText& flag) {
-  command.option("--time-limit", flag, "TIME",
-                 "End after this time (10s, 2min) with the best found so far, as Ctrl-C does");
+  command.in(topic::work)
+      .option("--time-limit", flag, "TIME",
+              "End after this time (10s, 2min) with the best found so far, as Ctrl-C does");
 }
 
 std::optional<Seconds> read_time_limit(const FlagText& flag, std::vector<Problem>& problems) {

@@ -37,16 +37,14 @@ struct SweepFlags {
 void add_flags(Command command, SweepKind kind, SweepFlags& flags) {
   add_point_flags(command, kind, flags.point);
   for (Option option : command.options()) option.required(false);  // it may be varied
-  const char* const group = "Sweep";
-  command
-      .option("--vary", flags.vary, "FIELD=VALUES",
-              "Vary a field: sequence=1024:65536:x2, tensor_parallel=1,2,4,8, micro_batch=1:8:1; the last is "
-              "fastest")
-      .group(group);
-  command.option("--zip", flags.zip, "FIELD,FIELD,...", "Vary these fields together: devices,global_batch")
-      .group(group);
-  command.option("--threads", flags.threads, "N",
-                 "Points at once (default: all cores); the answer does not depend on it");
+  const Command varied = command.in(topic::sweep);
+  varied.option("--vary", flags.vary, "FIELD=VALUES",
+                "Vary a field: sequence=1024:65536:x2. Others: tensor_parallel=1,2,4,8, micro_batch=1:8:1. "
+                "The last one is fastest");
+  varied.option("--zip", flags.zip, "FIELD,FIELD,...", "Vary these fields together: devices,global_batch");
+  command.in(topic::work)
+      .option("--threads", flags.threads, "N",
+              "Points at once (default: all cores); the answer does not depend on it");
   add_shard_flag(command, flags.shard);
   add_time_limit_flag(command, flags.time_limit);
   add_page_output(command, flags.page);
@@ -281,23 +279,26 @@ ExitCode merge_sweep(SweepKind kind, std::vector<PartReader>& parts, const Outpu
 void add_sweep(Command program, ExitCode& exit_code) {
   Command estimates = program.add_command("sweep", "Evaluates a grid of models, systems and strategies");
   set_up(estimates, SweepKind::estimate, exit_code);
-  estimates.footer(
-      "Each point is an estimate; with 'sweep plan' it is a search for the best strategy, under the flags of "
-      "plan.\n"
-      "\nFields are the flags above, with underscores (tensor_parallel), and those of model, system and\n"
-      "software files (hidden, kernels.attention, memory; layer_kinds.moe.experts.count of one kind\n"
-      "of layers). Flags without a value take yes or no.\n"
-      "\nExamples:\n"
-      "  headroom sweep gpt3-175b -t 8 -p 8 --sp --vary sequence=1024:65536:x2 --vary "
-      "recompute=none,selective,full\n"
-      "  headroom sweep plan --vary model=llama-3-8b,llama-3-70b --vary devices=64:1024:x2 --global-batch "
-      "1024 "
-      "--format csv\n"
-      "  headroom sweep plan llama-3-70b --vary devices=512:2048:x2 --tokens 15T --vary "
-      "price_per_gpu_hour=2.50,4.10\n"
-      "\nExit code: 0 done, 2 bad input, 3 nothing fits at any point.");
+  estimates.examples(
+      {"headroom sweep gpt3-175b -t 8 -p 8 --sp --vary sequence=1024:65536:x2 --vary "
+       "recompute=none,selective,full",
+       "headroom sweep llama-3-8b --vary devices=8,16,32 -t 4 --sp --format csv"});
+  const std::string fields =
+      "Fields are flags with underscores (tensor_parallel; yes or no where a flag has no value), and fields "
+      "of "
+      "model, system and software files (hidden, kernels.attention, memory; layer_kinds.moe.experts.count of "
+      "one kind of layers).\n"
+      "Exit code: 0 done, 2 bad input, 3 nothing fits at any point.";
+  estimates.footer(fields);
   Command plans = estimates.add_command("plan", "Searches for the best strategy at each point");
   set_up(plans, SweepKind::plan, exit_code);
+  plans.examples(
+      {"headroom sweep plan --vary model=llama-3-8b,llama-3-70b --vary devices=64:1024:x2 --global-batch "
+       "1024 "
+       "--format csv",
+       "headroom sweep plan llama-3-70b --vary devices=512:2048:x2 --tokens 15T --vary "
+       "price_per_gpu_hour=2.50,4.10"});
+  plans.footer(fields);
 }
 
 }  // namespace headroom::cli

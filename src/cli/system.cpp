@@ -28,19 +28,21 @@ ExitCode write_new_system(const NewSystemFlags& flags) {
 void add_system(Command program, ExitCode& exit_code) {
   Command command = program.add_command("system", "Writes a system file");
   command.require_command();
-  command.footer("Example:\n  headroom system new --from dgx-h100-80g --set memory='96 GB' -o mine.json");
+  command.examples({"headroom system new --from dgx-h100-80g --set memory='96 GB' -o mine.json"});
   Command made =
       command.add_command("new", "Writes a system file from a data sheet and the nearest known system");
   const auto flags = std::make_shared<NewSystemFlags>();
   made.option("--from", flags->from, "SYSTEM", "Nearest system, by name or file").required();
   made.option("--set", flags->set, "KEY=VALUE", "Set a figure of the data sheet; may be repeated");
-  made.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  made.in(topic::output)
+      .output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  made.examples(
+      {"headroom system new --from dgx-h100-80g --set device=H100-NVL --set memory='94 GB' --set "
+       "performance.device.half_peak='835 TFLOP/s' --set performance.device.memory_bandwidth='3.9 TB/s' -o "
+       "h100-nvl.json"});
   made.footer(
       "Rates follow the figures: arithmetic the peaks, what products move the memory bandwidth, collectives "
-      "the links. They are assumed, which every result says; headroom calibrate fits them to samples.\n\n"
-      "Example:\n  headroom system new --from dgx-h100-80g --set device=H100-NVL --set memory='94 GB' \\\n"
-      "      --set performance.device.half_peak='835 TFLOP/s' \\\n"
-      "      --set performance.device.memory_bandwidth='3.9 TB/s' -o h100-nvl.json");
+      "the links. They are assumed, which every result says; headroom calibrate fits them to samples.");
   made.on_run([flags, &exit_code] { exit_code = write_new_system(*flags); });
 }
 

@@ -12,8 +12,8 @@
 namespace headroom::cli {
 
 void add_hardware_flags(Command command, SystemFlags& flags) {
-  command.option("--system", flags.system, "SYSTEM",
-                 "A system's name (see: headroom list systems) or a system file");
+  command = command.in(topic::system);
+  command.option("--system", flags.system, "SYSTEM", "System's name (headroom list systems) or file");
   command.option("--set-system", flags.overrides, "KEY=VALUE",
                  "Override a field of the system: memory='96 GiB'");
 }
@@ -21,13 +21,15 @@ void add_hardware_flags(Command command, SystemFlags& flags) {
 void add_system_flags(Command command, SystemFlags& flags) {
   add_hardware_flags(command, flags);
   add_software_flags(command, flags);
-  command.option("--margin", flags.margin, "PERCENT",
-                 "Memory to keep free for fragmentation and temporary buffers (5%)");
+  command.in(topic::system)
+      .option("--margin", flags.margin, "PERCENT",
+              "Memory to keep free for fragmentation and temporary buffers (5%)");
 }
 
 void add_software_flags(Command command, SystemFlags& flags) {
+  command = command.in(topic::system);
   command.option("--software", flags.software, "SOFTWARE",
-                 "A training stack's name (see: headroom list software) or file (default: the system's)");
+                 "Training stack (headroom list software) or its file. Default: the system's");
   command.option("--set-software", flags.software_overrides, "KEY=VALUE",
                  "Override a field of the software: overlap_grad_reduce=true (also: --overlap-grad-reduce, "
                  "--cross-entropy chunked, --no-overlap-param-gather, --tp-comm-overlap, "

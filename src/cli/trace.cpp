@@ -35,11 +35,11 @@ void add_trace(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<TraceFlags>();
   add_request_flags(command, flags->request);
   add_system_flags(command, flags->system);
-  command.output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
-  command.footer(
-      "Example:\n"
-      "  headroom trace gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp --recompute selective -o trace.json\n"
-      "\nExit code: 0 it fits, 2 bad input, 3 it does not fit.");
+  command.in(topic::output)
+      .output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  command.examples(
+      {"headroom trace gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp --recompute selective -o trace.json"});
+  command.footer("Exit code: 0 it fits, 2 bad input, 3 it does not fit.");
   command.on_run([flags, &exit_code] { exit_code = trace(*flags); });
 }
 

@@ -176,10 +176,11 @@ void add_validate(Command program, ExitCode& exit_code) {
                  "The kernels of a training step, from a trace of PyTorch's profiler or an SQLite export of "
                  "nsys; may be "
                  "repeated");
-  command.output("--picture", flags->picture,
-                 "Write predicted against measured to FILE: of runs a page (HTML), or its plots alone where "
-                 "FILE ends in .svg; of "
-                 "samples SVG");
+  command.in(topic::output)
+      .output("--picture", flags->picture,
+              "Write predicted against measured to FILE: of runs a page (HTML), or its plots alone where "
+              "FILE ends in .svg; of "
+              "samples SVG");
   command.option("--group-by", flags->group_by, "gpu|model|precision|kind,...",
                  "Group runs by these besides their source; kind is dense or MoE, with CP and FSDP");
   command.option("--system", flags->system, "SYSTEM", "System of all runs instead of their sources' own");
@@ -191,14 +192,13 @@ void add_validate(Command program, ExitCode& exit_code) {
                "Predict such runs as runs of that source, and the others as they are");
   command.flag("--all", flags->all, "Show every row, not only the worst of each group");
   add_output_flags(command, flags->output);
+  command.examples(
+      {"headroom validate   # the published figures of K22",
+       "headroom validate --runs my-runs.json --system my-cluster.json --picture runs.html",
+       "headroom validate --samples all_reduce.txt --system dgx-a100-80g --picture samples.svg"});
   command.footer(
-      "Examples:\n"
-      "  headroom validate                                    the published figures of K22, which are built "
-      "in\n"
-      "  headroom validate --runs my-runs.json --system my-cluster.json --picture runs.html\n"
-      "  headroom validate --samples all_reduce.txt --system dgx-h100-80g --picture samples.svg\n"
-      "\ndocs/runs-files.md describes runs files, docs/calibration.md samples.\n"
-      "\nExit code: 0 all within their targets, 2 bad input, 4 out of tolerance.");
+      "docs/runs-files.md describes runs files, docs/calibration.md samples.\n"
+      "Exit code: 0 all within their targets, 2 bad input, 4 out of tolerance.");
   command.on_run([flags, &exit_code] { exit_code = validate(*flags); });
 }
 

@@ -212,13 +212,16 @@ std::string to_aligned(const Table& table, std::size_t screen) {
 
 namespace {
 
-// Stands for a space that keeps a flag and its value on one line, until the text is in lines.
+// Stands for a space that keeps a flag and its value on one line, and words in quotes, until the text is in
+// lines.
 constexpr char kept_space = '\x1f';
 
 std::string with_values_kept(std::string_view command) {
   std::string text(command);
+  bool quoted = false;
   for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-    if (text[i] == ' ' && text[i + 1] != '-') text[i] = kept_space;
+    quoted = quoted != (text[i] == '\'');
+    if (text[i] == ' ' && (quoted || text[i + 1] != '-')) text[i] = kept_space;
   }
   return text;
 }

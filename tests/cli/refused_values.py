@@ -84,7 +84,7 @@ def output_of(bin_dir: Path, *arguments: str) -> str:
 
 def fields_of_plan(bin_dir: Path) -> set[str]:
     """The fields of strategies and workloads that plan has a flag for."""
-    flags = set(re.findall(r"--([a-z][a-z0-9-]*)", output_of(bin_dir, "plan", "--help")))
+    flags = set(re.findall(r"--([a-z][a-z0-9-]*)", output_of(bin_dir, "plan", "--help-all")))
     fields = json.loads(output_of(bin_dir, "list", "fields", "--format", "json"))["fields"]
     return flags & {field["name"].replace("_", "-") for field in fields}
 
@@ -96,7 +96,7 @@ def main() -> int:
     wrong = []
     if fields_of_plan(bin_dir) != set(REFUSED):
         wrong.append(f"no case, or none of a flag: {sorted(fields_of_plan(bin_dir) ^ set(REFUSED))}")
-    help_of_frontier = output_of(bin_dir, "frontier", "--help")
+    help_of_frontier = output_of(bin_dir, "frontier", "--help-all")
     for flag, cases in REFUSED.items():
         for value, beside in cases:
             asked = [MODEL, *beside, f"--{flag}", *([] if value is None else [value])]

@@ -67,8 +67,9 @@ def commands(lines, first, end):
 def run(command, bin_dir, scratch):
     """What the command prints, as lines."""
     path = os.environ["PATH"]
-    environment = {**os.environ, "PATH": f"{bin_dir}{os.pathsep}{path}" if bin_dir else path,
-                   "SCRATCH": scratch, "LC_ALL": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1"}
+    environment = {**{name: value for name, value in os.environ.items() if name != "COLUMNS"},
+                   "PATH": f"{bin_dir}{os.pathsep}{path}" if bin_dir else path, "SCRATCH": scratch,
+                   "LC_ALL": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1"}
     done = subprocess.run(["bash", "-c", command], env=environment, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
     lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]

@@ -26,13 +26,13 @@ def run(*command, **options):
 def commands(program, words=()):
     """Every command, as the words behind the program's name."""
     yield words
-    below = re.search(r"^Subcommands:\n(.*?)(\n\n|\Z)", run(program, *words, "--help"), re.S | re.M)
+    below = re.search(r"^Commands:\n(.*?)(\n\n|\Z)", run(program, *words, "--help"), re.S | re.M)
     for name in re.findall(r"^  (\S+)", below[1] if below else "", re.M):
         yield from commands(program, (*words, name))
 
 
 def flags(program, words):
-    text = run(program, *words, "--help")
+    text = run(program, *words, "--help-all")
     return set(re.findall(r"(--[a-z][a-z0-9-]*)", "\n".join(re.findall(r"^  (-\S+)", text, re.M))))
 
 
