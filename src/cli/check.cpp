@@ -92,7 +92,8 @@ ExitCode check_read(const std::string& file, const CheckFlags& flags, CheckForma
   if (flags.patch) tell_once({file + ": " + patch_note(reply)});
   switch (format) {
     case CheckFormat::table:
-      fmt::print("{}", flags.patch ? (reply.patch ? reply.patch->diff : "") : preflight_text(reply, Style()));
+      fmt::print("{}", flags.patch ? (reply.patch ? reply.patch->diff : "")
+                                   : preflight_text(reply, style_of({.verbose = asked.verbose})));
       break;
     case CheckFormat::json: fmt::print("{}", preflight_json(reply)); break;
     case CheckFormat::github: fmt::print("{}", preflight_annotations(reply)); break;
@@ -148,6 +149,7 @@ void add_check(Command program, ExitCode& exit_code) {
   output.option(
       "--format", flags->format, "FORMAT",
       "table; json: also all that was read, with lines; github: annotations of the file in GitHub Actions");
+  add_verbose_flag(command, flags->launch.verbose);
   output.flag(
       "--patch", flags->patch,
       "Print only a unified diff of the file: the smallest helpful change that can be written into it. Apply "

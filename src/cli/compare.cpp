@@ -56,6 +56,7 @@ void add_compare(Command program, ExitCode& exit_code) {
               "Flags of the other side where it differs: strategy, system or training stack")
       .required();
   add_page_output(command, flags->page);
+  add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);
   command.examples(
       {"headroom compare gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --recompute full --to '--sp --recompute "
@@ -63,6 +64,7 @@ void add_compare(Command program, ExitCode& exit_code) {
        "headroom compare llama-3-70b -t 8 -p 4 --devices 64 --sp --to '--system dgx-b200-180g'"});
   command.footer("Exit code: 0 the other strategy fits, 2 bad input, 3 it does not fit.");
   command.on_run([flags, command, &exit_code] {
+    flags->first.request.verbose = flags->output.verbose;
     take_launch_file(flags->first.request, flags->first.system);
     with_places(flags->first.request, [&] { exit_code = compare(command, *flags); });
   });

@@ -16,12 +16,12 @@ inline constexpr std::array daily_flags{
     DailyFlags{"headroom plan",
                "--system --devices --global-batch --sequence --software --recipe --set "
                "--precision --tensor-parallel --pipeline-parallel --micro-batch --recompute "
-               "--fast --find --deadline --tokens --why --top --launch --html --format"},
+               "--fast --find --deadline --tokens --why --top --launch --html --verbose --format"},
     DailyFlags{"headroom estimate",
                "--system --devices --tensor-parallel --pipeline-parallel --virtual-pipeline "
                "--context-parallel --expert-parallel --sequence-parallel --micro-batch "
                "--global-batch --sequence --recompute --data-sharding --precision --software "
-               "--tokens --peak --launch --html --format"},
+               "--tokens --peak --launch --html --verbose --format"},
     DailyFlags{"headroom explain",
                "--tensor-parallel --context-parallel --expert-parallel --sequence-parallel "
                "--data-parallel --micro-batch --sequence --recompute --data-sharding --precision "
@@ -49,7 +49,7 @@ inline constexpr std::array daily_flags{
                "--fast --tokens --shard --html --format --output"},
     DailyFlags{"headroom check",
                "--system --devices --run --env --sequence --micro-batch --global-batch --software "
-               "--set --tokens --margin --patch --format"},
+               "--set --tokens --margin --patch --verbose --format"},
 };
 
 }  // namespace headroom::cli

@@ -82,6 +82,7 @@ void add_estimate(Command program, ExitCode& exit_code) {
   add_launch_output(command, flags->launch, "Print script and configuration of a launch");
   add_views_output(command, flags->page);
   answer.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
+  add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);
   command.examples(
       {"headroom estimate gpt3-175b --system dgx-a100-80g -t 8 -p 8 -m 3 -b 1 --global-batch 64 --sp "
@@ -90,6 +91,7 @@ void add_estimate(Command program, ExitCode& exit_code) {
        "headroom estimate my-model.json --set layers=64 -t 8 -p 8 --sp"});
   command.footer("Exit code: 0 it fits, 2 bad input, 3 it does not fit.");
   command.on_run([flags, command, &exit_code] {
+    flags->request.verbose = flags->output.verbose;
     take_launch_file(flags->request, flags->system);
     with_places(flags->request, [&] { exit_code = estimate(command, *flags); });
   });

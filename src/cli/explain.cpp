@@ -63,6 +63,7 @@ void add_explain(Command program, ExitCode& exit_code) {
   add_request_flags(command, flags->request);
   add_hardware_flags(command, flags->runs_on);
   add_software_flags(command, flags->runs_on);
+  add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);
   command.examples({"headroom explain gpt3-175b   # K22 eq. 1",
                     "headroom explain gpt3-175b -t 8 --sp --recompute selective   # K22 eq. 6",
@@ -70,6 +71,7 @@ void add_explain(Command program, ExitCode& exit_code) {
                     "headroom explain llama-3-8b -t 4 --detail exact --format csv",
                     "headroom explain llama-3-8b -d 8 --zero 3 --software torchtitan-2025"});
   command.on_run([flags, &exit_code] {
+    flags->request.verbose = flags->output.verbose;
     run(*flags);
     exit_code = ExitCode::done;
   });

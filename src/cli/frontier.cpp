@@ -92,6 +92,7 @@ void add_frontier(Command program, ExitCode& exit_code) {
   add_time_limit_flag(command, flags->time_limit);
   command.in(topic::output).output("--picture", flags->picture, "Write time against memory as SVG to FILE");
   add_page_output(command, flags->page);
+  add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);
   command.examples(
       {"headroom frontier gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp",
@@ -101,7 +102,10 @@ void add_frontier(Command program, ExitCode& exit_code) {
   command.footer(
       "docs/frontier.md says which sets the frontier is optimal among.\n"
       "Exit code: 0 done, 2 bad input, 3 nothing fits a budget.");
-  command.on_run([flags, &exit_code] { exit_code = frontier(*flags); });
+  command.on_run([flags, &exit_code] {
+    flags->request.verbose = flags->output.verbose;
+    exit_code = frontier(*flags);
+  });
 }
 
 }  // namespace headroom::cli

@@ -41,6 +41,7 @@ void add_merge(Command program, ExitCode& exit_code) {
   Command command = program.add_command("merge", "Merges the outputs of --shard runs");
   const auto flags = std::make_shared<MergeFlags>();
   command.option("parts", flags->parts, "PART", "All parts of one command, in any order").required();
+  add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);
   command.examples({"headroom plan gpt3-175b --devices 64 --global-batch 64 --shard 1/2 -o part1.json",
                     "headroom plan gpt3-175b --devices 64 --global-batch 64 --shard 2/2 -o part2.json",

@@ -28,6 +28,10 @@ void add_output_flags(Command command, OutputFlags& flags) {
   command.in(topic::output).output("-o,--output", flags.file, "Write to FILE instead of standard output");
 }
 
+void add_verbose_flag(Command command, bool& verbose) {
+  command.in(topic::output).flag("-v,--verbose", verbose, "List all assumptions and warnings");
+}
+
 namespace {
 
 enum class When : std::uint8_t { automatic, always, never };
@@ -56,6 +60,7 @@ Style style_of(const OutputFlags& flags) {
   if (!problems.empty()) throw InputError(problems);
   style.columns = static_cast<std::size_t>(columns);
   const bool wanted = terminal && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  style.verbose = flags.verbose;
   style.colour = when == When::always || (when == When::automatic && wanted);
   return style;
 }

@@ -16,10 +16,13 @@ struct OutputFlags {
   std::string color = "auto";
   FlagText columns;
   std::string file;
+  bool verbose = false;
 };
 
 void add_style_flags(Command command, OutputFlags& flags);  // all but -o
 void add_output_flags(Command command, OutputFlags& flags);
+// -v, of a command whose tables only count some assumptions and warnings.
+void add_verbose_flag(Command command, bool& verbose);
 
 // On a terminal tables are as wide as it is and verdicts in colour, unless NO_COLOR is set; elsewhere the same command
 // prints the same bytes. Throws InputError for what cannot be read.

@@ -388,6 +388,7 @@ void add_flags(Command command, PlanFlags& flags) {
   add_views_output(command, flags.page);
   answer.flag("--timing", flags.timing,
               "Print the time of the search, of its explanation, of the output and of the whole answer");
+  add_verbose_flag(command, flags.output.verbose);
   add_output_flags(command, flags.output);
 }
 
@@ -428,6 +429,7 @@ void add_plan(Command program, ExitCode& exit_code) {
       "Ctrl-C once ends the search with the best found so far, twice the program.\n"
       "Exit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
   command.on_run([flags, command, &exit_code] {
+    flags->request.verbose = flags->output.verbose;
     flags->own = take_launch_file(flags->request, flags->system, flags->space);
     with_places(flags->request, [&] { exit_code = plan(command, *flags); });
   });

@@ -59,17 +59,13 @@ std::size_t index_of(std::string_view name) {
 Transformer told_model(const RequestFlags& flags, const std::vector<std::string>& overrides) {
   if (flags.launched) {
     LaunchedRun run = read_launched_run(flags.model, launch_options(flags, overrides));
-    for (const HubAssumption& assumption : run.assumed) {
-      if (assumption.field != "sequence" || !flags.text("sequence")) tell(assumption);
-    }
+    tell(run.assumed, flags);
     EXPECTS(run.model.has_value());
     return with_assumptions({std::move(*run.model), std::move(run.assumed)});
   }
   const ImportedModel imported = import_model(flags.model, overrides);
   tell_once(remarks_on_model(flags.model));
-  for (const HubAssumption& assumption : imported.assumed) {
-    if (assumption.field != "sequence" || !flags.text("sequence")) tell(assumption);
-  }
+  tell(imported.assumed, flags);
   return with_assumptions(imported);
 }
 
@@ -215,6 +211,22 @@ void add_request_flags(Command command, RequestFlags& flags) {
 
 void tell(const HubAssumption& assumption) {
   fmt::print(stderr, "headroom: assumed: {}\n", assumption.sentence);
+}
+
+void tell(const std::vector<HubAssumption>& assumed, const RequestFlags& flags) {
+  std::size_t hidden = 0;
+  for (const HubAssumption& assumption : assumed) {
+    const bool of_flag = assumption.field == "sequence";
+    if (of_flag && flags.text("sequence")) continue;
+    if (of_flag || flags.verbose) {
+      tell(assumption);
+    } else {
+      ++hidden;
+    }
+  }
+  if (hidden > 0)
+    fmt::print(stderr, "headroom: {} assumption{} about the model: -v lists them\n", hidden,
+               hidden == 1 ? "" : "s");
 }
 
 Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, const ReadModel& read) {

@@ -26,7 +26,8 @@ struct RequestFlags {
   FlagText attention;
   FlagText detail;
   FlagText devices;
-  FlagText recipe;  // cli/recipe_flags.hpp
+  FlagText recipe;       // cli/recipe_flags.hpp
+  bool verbose = false;  // tells all that is assumed of the model
   std::array<FieldFlag, strategy_fields.size()> fields;
   // Of a launch file in place of the model.
   FlagText named_model;
@@ -55,6 +56,8 @@ std::string sizes_of_replica(const Strategy& strategy);
 
 // Says on stderr what is assumed of a model.
 void tell(const HubAssumption& assumption);
+// The same of all but what the flags say; unless they are verbose, counts what no flag would change.
+void tell(const std::vector<HubAssumption>& assumed, const RequestFlags& flags);
 
 // How a model is read, given its name or file and what is overridden; by default import_model(), whose assumptions are told.
 using ReadModel = std::function<Transformer(const std::string&, const std::vector<std::string>&)>;

@@ -35,6 +35,7 @@ void add_trace(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<TraceFlags>();
   add_request_flags(command, flags->request);
   add_system_flags(command, flags->system);
+  add_verbose_flag(command, flags->request.verbose);
   command.in(topic::output)
       .output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
   command.examples(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headroom/report/caveats.hpp"
 #include "headroom/report/memory_plot.hpp"
 #include "report/allocator.hpp"
 #include "report/capacity.hpp"
@@ -268,13 +269,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   }
   text += routing_text(report, plan, style);
   text += alternatives_text(report, words);
-  if (!plan.warnings.empty()) text += '\n';
-  for (const Warning& warning : plan.warnings) {
-    text += fmt::format("warning [{}]: {}\n", warning.code, warning.text);
-  }
-  text += "\nAssumed of memory (sources: --format json):\n";
-  for (const Assumption& assumption : plan.assumptions) text += fmt::format("- {}\n", assumption.text);
-  return text;
+  return text + '\n' + caveats_text(plan, style);
 }
 
 }  // namespace

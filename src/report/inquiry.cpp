@@ -1,5 +1,6 @@
 #include "report/inquiry.hpp"
 
+#include "headroom/report/caveats.hpp"
 #include "headroom/report/compare.hpp"
 #include "report/strategy_flags.hpp"
 #include "report/text.hpp"
@@ -36,7 +37,7 @@ std::string inquiry_text(const InquiryReply& inquiry, const std::string& flags, 
       }
     }
     for (const Warning& warning : asked.warnings) {
-      if (warning.code == no_launcher_flag) text += fmt::format("- {}\n", warning.text);
+      if (!is_of_evidence(warning)) text += fmt::format("- {}\n", warning.text);
     }
     if (is_best(inquiry)) return text + "- it is the best plan\n";
     if (asked.verdict == Verdict::marginal) {

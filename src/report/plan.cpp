@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headroom/report/caveats.hpp"
 #include "report/allocator.hpp"
 #include "report/capacity.hpp"
 #include "report/found.hpp"
@@ -112,9 +113,6 @@ std::string choice_text(const PlanReply& report) {
           launch_line(best.request.model, best.request.software, best.request.strategy);
       !launch.empty())
     text += "      " + launch + "\n";
-  for (const Warning& warning : best.warnings) {
-    if (warning.code == no_launcher_flag) text += fmt::format("- {}\n", warning.text);
-  }
   if (plans.size() > 1 && slower_by(report, plans[1]) >= 0) {
     const Plan& second = account(report.accounts[1].evaluation);
     const bool same_batch = best.request.workload == second.request.workload;
@@ -280,6 +278,7 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
+    text += caveats_text(account(report.accounts.front().evaluation), style);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest {}that needs no more (Pareto front):\n",
                     compares_systems(report)   ? "or money "

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/plan/allocator_use.hpp"
+#include "headroom/report/caveats.hpp"
 #include "report/allocator.hpp"
 #include "report/capacity.hpp"
 #include "report/estimate_json.hpp"
@@ -119,24 +120,6 @@ std::string annotation(std::string_view level, const FilePlace& at, std::string_
   return fmt::format("::{} file={}{}::{}\n", level, escaped(at.file, true), line, escaped(message, false));
 }
 
-// A verdict is short: warnings about the rates of the time are counted, the others told.
-std::string warnings_text(const Plan& plan, const Style& style) {
-  std::string text;
-  std::size_t of_rates = 0;
-  for (const Warning& warning : plan.warnings) {
-    const auto has = [&](std::string_view word) { return warning.code.find(word) != std::string::npos; };
-    if (has("assumed") || has("extrapolated") || has("transferred")) {
-      ++of_rates;
-    } else {
-      text += in_lines(fmt::format("warning [{}]: {}", warning.code, warning.text), style.columns, 2) + "\n";
-    }
-  }
-  if (of_rates > 0)
-    text += fmt::format("The rates of the time have {} warning{}: see headroom estimate.\n", of_rates,
-                        of_rates == 1 ? "" : "s");
-  return text;
-}
-
 }  // namespace
 
 std::string preflight_text(const PreflightReply& reply, const Style& style) {
@@ -162,7 +145,7 @@ std::string preflight_text(const PreflightReply& reply, const Style& style) {
     text += allocator_line(*plan);
     if (plan->timing) text += time_line(*reply.estimate, *plan, style) + "\n";
     if (reply.estimate->cost) text += training_line(reply.estimate->training, *reply.estimate->cost);
-    text += warnings_text(*plan, style);
+    text += caveats_text(*plan, style);
   }
   if (!reply.changes.empty()) text += changes_heading(reply) + "\n";
   for (const Alternative& change : reply.changes)

@@ -93,8 +93,7 @@ TEST_CASE("long lines go on below themselves, commands behind a backslash") {
   CHECK(in_lines("short\n\n- a b c d\n", 7) == "short\n\n- a b c\n  d\n");
   CHECK(in_lines("  headroom plan -t 8 -p 4\n", 20) == "  headroom plan \\\n    -t 8 -p 4\n");
   // A command is copied with its quotes whole.
-  CHECK(in_lines("  headroom plan --why '-t 8 -p 8'\n", 24) ==
-        "  headroom plan \\\n    --why '-t 8 -p 8'\n");
+  CHECK(in_lines("  headroom plan --why '-t 8 -p 8'\n", 24) == "  headroom plan \\\n    --why '-t 8 -p 8'\n");
   CHECK(in_lines("  --flag    what it does", 16, 10) == "  --flag    what\n            it\n            does");
 }
 

@@ -31,6 +31,7 @@ struct Style {
   Format format;
   std::size_t columns;  // width of a line for readers
   bool colour;          // colours verdicts, for a terminal
+  bool verbose = false;  // lists assumptions and all warnings
   friend bool operator==(const Style&, const Style&) = default;
 };
 
