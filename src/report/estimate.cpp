@@ -117,11 +117,12 @@ std::string training_text(const EstimateReply& report) {
   return report.cost ? training_line(report.training, *report.cost) : std::string();
 }
 
-std::string timeline_text(const Trace& trace, const Plan& plan) {
+std::string timeline_text(const Trace& trace, const Plan& plan, const Style& style) {
   const IterationTime& iteration = plan.timing->iteration;
   const Seconds end = iteration.schedule.makespan;
-  return "\n" + timeline(trace.steps, iteration.shape.ranks, end) + "\n" +
-         memory_plot(trace, static_cast<std::int64_t>(plan.peak_rank), end);
+  const TimelineSize size{.columns = static_cast<std::int64_t>(style.columns)};
+  return "\n" + timeline(trace.steps, iteration.shape.ranks, end, size) + "\n" +
+         memory_plot(trace, static_cast<std::int64_t>(plan.peak_rank), end, size);
 }
 
 // The largest saved tensors of the peak rank, and the sum of the others.
@@ -131,9 +132,9 @@ std::string tensors_text(const std::vector<PeakTensor>& tensors, const Style& st
     return "\nSaved tensors are not listed where layers share a checkpoint, or for windows.\n";
   Table table{.columns = {{"saved tensor", Align::left},
                           {"by", Align::left},
-                          {"of", Align::left},
-                          {"bytes of one", Align::left},
-                          {"number"},
+                          {"of", Align::left, 1},
+                          {"bytes of one", Align::left, 3},
+                          {"number", Align::right, 2},
                           {"MiB"},
                           {"all GiB"},
                           {"freed by recomputing", Align::left}}};
@@ -265,7 +266,7 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
     text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
     text += render_table(time_bars(iteration), style);
     text += exchanges_line(plan);
-    if (report.trace) text += timeline_text(*report.trace, plan);
+    if (report.trace) text += timeline_text(*report.trace, plan, style);
   }
   text += routing_text(report, plan, style);
   text += alternatives_text(report, words);

@@ -26,16 +26,16 @@ std::string render_list(const std::vector<ListedModel>& models, const Style& sty
   Table table{.columns = {{"model", Align::left},
                           {"parameters"},
                           {"active"},
-                          {"active_without_embedding", Align::right, 3},
+                          {"active_without_embedding", Align::right, 7},
                           {"layers"},
                           {"hidden"},
-                          {"feedforward"},
-                          {"heads"},
-                          {"kv_heads"},
-                          {"vocabulary"},
+                          {"feedforward", Align::right, 2},
+                          {"heads", Align::right, 3},
+                          {"kv_heads", Align::right, 1},
+                          {"vocabulary", Align::right, 4},
                           {"sequence"},
-                          {"activation", Align::left, 2},
-                          {"attention", Align::left, 1}}};
+                          {"activation", Align::left, 6},
+                          {"attention", Align::left, 5}}};
   const bool csv = style.format == Format::csv;
   const auto count = [&](double parameters) { return csv ? whole(parameters) : human_count(parameters); };
   for (const auto& [model, parameters] : models) {
@@ -105,9 +105,10 @@ std::string render_list(const std::vector<StackFamily>& families, const Style& s
     }
     return to_text(OrderedJson{{"format", 2}, {"releases", std::move(list)}});
   }
-  Table table{
-      .columns = {
-          {"release", Align::left}, {"tags", Align::left}, {"date", Align::left}, {"changes", Align::left}}};
+  Table table{.columns = {{"release", Align::left},
+                          {"tags", Align::left, 1},
+                          {"date", Align::left},
+                          {"changes", Align::left}}};
   for (const StackFamily& family : families) {
     for (std::size_t i = 0; i < family.releases.size(); ++i) {
       const StackRelease& release = family.releases[i];
@@ -164,7 +165,8 @@ std::string render_list(const std::vector<ListedField>& fields, const Style& sty
     }
     return to_text(OrderedJson{{"format", 2}, {"fields", std::move(list)}});
   }
-  Table table{.columns = {{"flags", Align::left}, {"in JSON", Align::left}, {"also accepted", Align::left}}};
+  Table table{
+      .columns = {{"flags", Align::left}, {"in JSON", Align::left, 1}, {"also accepted", Align::left}}};
   for (const ListedField& field : fields) {
     table.rows.push_back({field.short_flag.empty() ? field.flag : field.short_flag + ", " + field.flag,
                           std::string(field.json.substr(field.json.find('/') + 1)),
@@ -180,7 +182,7 @@ std::string render_list(const std::vector<PublishedSource>& sources, const Style
     return to_text(OrderedJson{{"format", 2}, {"sources", std::move(list)}});
   }
   Table table{.columns = {{"source", Align::left},
-                          {"label", Align::left},
+                          {"label", Align::left, 1},
                           {"system", Align::left},
                           {"software", Align::left}}};
   for (const PublishedSource& source : sources)

@@ -30,8 +30,8 @@ static_assert(interval_level == 0.8);  // which headings name
 constexpr std::array<FigureColumn, sweep_figures.size()> figure_columns{{
     {&SweepFigures::devices, "GPUs", whole, 1},
     {&SweepFigures::peak_rank, "peak rank", whole, 7},
-    {&SweepFigures::peak_bytes, "peak GiB", gib_text, 0},
-    {&SweepFigures::headroom_bytes, "free", gib_text, 0},
+    {&SweepFigures::peak_bytes, "peak GiB", gib_text, 1},
+    {&SweepFigures::headroom_bytes, "free", gib_text, 1},
     {&SweepFigures::iteration_seconds, "seconds", seconds_text, 0},
     {&SweepFigures::low_iteration_seconds, "80% from", seconds_text, 5},
     {&SweepFigures::high_iteration_seconds, "80% to", seconds_text, 4},

@@ -108,7 +108,7 @@ struct Place {
 };
 
 constexpr std::size_t gap = 2;
-constexpr std::size_t least_words = 16;  // columns left for a text, however much else there is
+constexpr std::size_t usual_words = 16;  // columns left for a text, as long as others can be hidden instead
 
 template <std::size_t Place::*Width>
 std::size_t line_width(const std::vector<Place>& places) {
@@ -117,8 +117,8 @@ std::size_t line_width(const std::vector<Place>& places) {
          std::min(places.size(), std::size_t{1}) * gap;
 }
 
-// Every column that says something, with the room that it wants.
-std::vector<Place> places_of(const Table& table) {
+// Every column that says something, with the room that it wants, and of texts at least `words` if they have as much.
+std::vector<Place> places_of(const Table& table, std::size_t words) {
   std::vector<Place> places;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const Column& column = table.columns[i];
@@ -129,8 +129,7 @@ std::vector<Place> places_of(const Table& table) {
       word = std::max(word, widest_word(row[i]));
     }
     if (cells == 0 && !table.rows.empty()) continue;
-    const std::size_t body =
-        column.align == Align::right ? cells : std::min(cells, std::max(word, least_words));
+    const std::size_t body = column.align == Align::right ? cells : std::min(cells, std::max(word, words));
     places.push_back({.column = i,
                       .width = std::max(cells, width_of(column.name)),
                       .least = std::max(body, widest_word(column.name))});
@@ -169,6 +168,19 @@ void narrow(const Table& table, std::size_t screen, std::vector<Place>& places) 
   }
 }
 
+// A line for each cell, of a table that no screen of this width has room for.
+std::string on_its_side(const Table& table, std::size_t screen) {
+  std::string text;
+  for (const auto& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (row[i].empty()) continue;
+      const std::string& name = table.columns[i].name;
+      text += in_lines((i > 0 ? "  " : "") + name + (name.empty() ? "" : ": ") + row[i] + '\n', screen);
+    }
+  }
+  return text;
+}
+
 enum class Side : std::uint8_t { top, bottom };  // where cells of fewer lines than their neighbours stand
 
 std::string row_text(const Table& table, const std::vector<std::string>& cells,
@@ -198,9 +210,14 @@ std::string row_text(const Table& table, const std::vector<std::string>& cells,
 }  // namespace
 
 std::string to_aligned(const Table& table, std::size_t screen) {
-  std::vector<Place> places = places_of(table);
+  std::vector<Place> places = places_of(table, usual_words);
   const std::size_t wanted = line_width<&Place::least>(places);
-  const std::vector<std::string> left_out = leave_out(table, screen, places);
+  std::vector<std::string> left_out = leave_out(table, screen, places);
+  if (line_width<&Place::least>(places) > screen) {
+    places = places_of(table, 1);
+    left_out = leave_out(table, screen, places);
+  }
+  if (line_width<&Place::least>(places) > screen) return on_its_side(table, screen);
   narrow(table, screen, places);
   std::string text = row_text(table, names(table), places, Side::bottom);
   for (const auto& row : table.rows) text += row_text(table, row, places, Side::top);

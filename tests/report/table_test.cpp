@@ -71,6 +71,12 @@ TEST_CASE("no line is wider than the screen, and columns that are never left out
   }
 }
 
+TEST_CASE("a table is turned on its side where no column can be hidden any more") {
+  const Table narrow{.columns = {{"case", Align::left}, {"seconds"}, {"", Align::left}},
+                     .rows = {{"the first one", "12.00", "slow"}, {"other", "", "fast"}}};
+  CHECK(to_aligned(narrow, 19) == "case: the first one\n  seconds: 12.00\n  slow\ncase: other\n  fast\n");
+}
+
 TEST_CASE("the columns that the note asks for are enough") {
   const std::string text = to_aligned(table, 58);
   const std::string before = "(--columns ";

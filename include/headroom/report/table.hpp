@@ -29,8 +29,8 @@ struct Style {
       : format(chosen), columns(screen), colour(colours) {}
 
   Format format;
-  std::size_t columns;  // width of a line for readers
-  bool colour;          // colours verdicts, for a terminal
+  std::size_t columns;   // width of a line for readers
+  bool colour;           // colours verdicts, for a terminal
   bool verbose = false;  // lists assumptions and all warnings
   friend bool operator==(const Style&, const Style&) = default;
 };
@@ -54,8 +54,8 @@ struct Table {
 
 // Returns the table with padded columns two spaces apart, without trailing spaces, in lines of at most
 // `screen` columns. If the table is too wide, headings and cells of words wrap; then columns are hidden and
-// named below the table. A column without any text is not shown. Columns that are never hidden may still
-// exceed `screen`.
+// named below the table; a table that is still too wide is turned on its side, a line for each cell. A column
+// without any text is not shown. Only a word that is wider than `screen` exceeds it.
 std::string to_aligned(const Table& table, std::size_t screen = Style().columns);
 
 // Returns a GitHub table; `|` in cells is escaped.
