@@ -93,12 +93,12 @@ std::string training_line(const Training& training, const TrainingInterval& cost
 std::vector<Column> training_columns(const Training& training) {
   if (training.tokens <= 0) return {};
   const std::string range = fmt::format("{:.0f}% ", 100 * interval_level);
-  std::vector<Column> columns{{"days", Align::right, 1}, {range + "days", Align::right, 2}};
+  std::vector<Column> columns{{"days", Align::right, 4}, {range + "days", Align::right, 5}};
   if (training.price_per_device_hour) {
     columns.push_back({"price"});
-    columns.push_back({range + "price", Align::right, 3});
+    columns.push_back({range + "price", Align::right, 6});
   }
-  if (training.device_watts) columns.push_back({"MWh", Align::right, 4});
+  if (training.device_watts) columns.push_back({"MWh", Align::right, 7});
   return columns;
 }
 

@@ -44,23 +44,23 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     table.columns.push_back({"GBS"});
     table.columns.push_back({"tokens/s"});
   }
-  // Beside what is compared there is less room; seconds of different batches do not compare.
-  const int beside_others = compares(report) ? 3 : 0;
-  const std::vector<Column> common{{"seconds", Align::right, compares_batches(report) ? 4 : 0},
-                                   {fmt::format("{:.0f}% seconds", 100 * interval_level), Align::right, 3},
-                                   {"MFU (causal)"},
-                                   {"peak GiB", Align::right, std::max(beside_others, 1)},
-                                   {"free", Align::right, 2},
+  // 1 to 3: what makes a plan, hidden on narrow screens alone. Beside what is compared there is less room; seconds of different batches do not compare.
+  const int beside_others = compares(report) ? 6 : 0;
+  const std::vector<Column> common{{"seconds", Align::right, compares_batches(report) ? 7 : 0},
+                                   {fmt::format("{:.0f}% seconds", 100 * interval_level), Align::right, 6},
+                                   {"MFU (causal)", Align::right, 3},
+                                   {"peak GiB", Align::right, std::max(beside_others, 4)},
+                                   {"free", Align::right, 5},
                                    {"verdict", Align::left},
                                    {"TP"},
                                    {"PP"},
-                                   {"VP"},
-                                   {"stages", Align::left, std::max(beside_others, 1)},
+                                   {"VP", Align::right, 1},
+                                   {"stages", Align::left, std::max(beside_others, 4)},
                                    {"DP"},
-                                   {"MBS"},
-                                   {"SP", Align::left, 4},
+                                   {"MBS", Align::right, 2},
+                                   {"SP", Align::left, 7},
                                    {"recompute", Align::left},
-                                   {"ZeRO", Align::right, 3}};
+                                   {"ZeRO", Align::right, 6}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
   const bool context = std::any_of(candidates.begin(), candidates.end(),
                                    [](const Candidate& one) { return one.strategy.context_parallel > 1; });
@@ -68,7 +68,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   const bool experts = any_experts(report.base.model);
   if (experts) {
     table.columns.push_back({"EP"});
-    table.columns.push_back({"ETP", Align::right, 3});
+    table.columns.push_back({"ETP", Align::right, 6});
   }
   const auto differ = [&](auto value_of_one) {
     const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(std::min(most, candidates.size()));
@@ -79,16 +79,16 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   const bool exchanges = context && differ([](const Strategy& of) {
                            return of.context_parallel > 1 ? of.cp_comm : CpComm::p2p;
                          });
-  if (exchanges) table.columns.push_back({"CP by", Align::left, 1});
+  if (exchanges) table.columns.push_back({"CP by", Align::left, 4});
   const bool dispatchers =
       report.space.moe_dispatcher.size() > 1 || differ([](const Strategy& of) { return of.moe_dispatcher; });
-  if (dispatchers) table.columns.push_back({"dispatcher", Align::left, 1});
+  if (dispatchers) table.columns.push_back({"dispatcher", Align::left, 4});
   const bool precisions = report.space.precision.size() > 1;
   if (precisions) table.columns.push_back({"precision", Align::left});
   const bool schedules = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) {
     return one.strategy.schedule != implied_schedule(one.strategy.virtual_pipeline);
   });
-  if (schedules) table.columns.push_back({"schedule", Align::left, 1});
+  if (schedules) table.columns.push_back({"schedule", Align::left, 4});
   if (report.space.offload) table.columns.push_back({"on the host", Align::left});
   for (Column& column : training_columns(report.training)) table.columns.push_back(std::move(column));
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {

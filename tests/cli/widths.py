@@ -100,6 +100,12 @@ class Widths(unittest.TestCase):
         self.assertEqual(len(wanted), 1)
         self.assertEqual(asked_columns(run(self.program, command, wanted[0])), [])
 
+    def test_plans_stay_in_rows(self):
+        for command in COMMANDS.split("\n"):
+            if command.startswith("plan "):
+                with self.subTest(command=command):
+                    self.assertNotIn("#: 1", run(self.program, command, 80))
+
     def test_a_narrow_screen_turns_tables_on_their_side(self):
         lines = run(self.program, "list sources", 40)
         self.assertIn("source: bloom", lines)
