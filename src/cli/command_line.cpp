@@ -22,7 +22,7 @@ namespace headroom::cli {
 class App : public CLI::App {
  public:
   using CLI::App::App;
-  std::vector<const CLI::Option*> outputs;                          // those that name files to write
+  std::vector<std::pair<const CLI::Option*, std::string>> outputs;  // files to write, and how their names end
   std::map<std::string, std::vector<std::string>> values_of_flags;  // of flags that may have one
   std::vector<std::string> examples;
 };
@@ -57,9 +57,11 @@ void check_values(const App& app) {
 // What is read while the command runs is compared with them.
 void note_outputs(const App& app) {
   std::vector<Problem> problems;
-  for (const CLI::Option* const output : app.outputs) {
-    if (output->count() > 0)
-      collect(problems, [&] { will_write(long_flag_of(*output), output->results().back()); });
+  for (const auto& [output, ending] : app.outputs) {
+    if (output->count() == 0) continue;
+    const std::string& file = output->results().back();
+    if (!file.ends_with(ending)) problems.push_back({long_flag_of(*output), "must end in " + ending});
+    collect(problems, [&] { will_write(long_flag_of(*output), file); });
   }
   if (!problems.empty()) throw InputError(std::move(problems));
 }
@@ -244,10 +246,11 @@ Option Command::flag(const std::string& names, std::string& value, const std::st
   return added(*app_->add_flag(names, value, help), type);
 }
 
-Option Command::output(const std::string& names, std::string& file, const std::string& help) const {
+Option Command::output(const std::string& names, std::string& file, const std::string& help,
+                       const std::string& ending) const {
   CLI::Option* const option = app_->add_option(names, file, help);
-  app_->outputs.push_back(option);
-  return added(*option, "FILE");
+  app_->outputs.emplace_back(option, ending);
+  return added(*option, "FILE" + ending);
 }
 
 Option Command::find(const std::string& name) const {

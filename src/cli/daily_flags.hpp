@@ -33,7 +33,7 @@ inline constexpr std::array daily_flags{
     DailyFlags{"headroom frontier",
                "--budget --system --devices --tensor-parallel --pipeline-parallel "
                "--virtual-pipeline --context-parallel --expert-parallel --sequence-parallel "
-               "--micro-batch --global-batch --sequence --data-sharding --software --picture "
+               "--micro-batch --global-batch --sequence --data-sharding --software --plot "
                "--html --format"},
     DailyFlags{"headroom trace",
                "--output --system --devices --tensor-parallel --pipeline-parallel "

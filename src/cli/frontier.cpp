@@ -15,7 +15,6 @@
 #include "cli/system_flags.hpp"
 #include "headroom/io/quantity.hpp"
 #include "headroom/io/remarks.hpp"
-#include "headroom/report/frontier_picture.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -26,7 +25,6 @@ struct FrontierFlags {
   FlagText budgets;
   bool window = false;
   bool all = false;
-  std::string picture;
   FlagText time_limit;
   PageOutput page;
   OutputFlags output;
@@ -64,7 +62,6 @@ ExitCode frontier(const FrontierFlags& flags) {
                     std::int64_t of) { progress->update(step, done, of); }});
   const std::optional<Stop> stop = stopping.end();
   progress.reset();
-  if (!flags.picture.empty()) write({.file = flags.picture}, frontier_picture(reply));
   write_page(flags.page,
              [&](const Style& json) { return render(reply, json, flags.all, stop.value_or(Stop{})); });
   write(flags.output, render(reply, style, flags.all, stop.value_or(Stop{})));
@@ -90,7 +87,6 @@ void add_frontier(Command program, ExitCode& exit_code) {
   answer.flag("--all", flags->all,
               "Show every point of the frontier, not only those where memory costs the least time");
   add_time_limit_flag(command, flags->time_limit);
-  command.in(topic::output).output("--picture", flags->picture, "Write time against memory as SVG to FILE");
   add_page_output(command, flags->page);
   add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);

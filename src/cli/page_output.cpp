@@ -1,12 +1,14 @@
 #include "cli/page_output.hpp"
 
 #include "headroom/report/page.hpp"
+#include "headroom/report/picture.hpp"
 
 namespace headroom::cli {
 
 void add_page_output(Command command, PageOutput& options) {
-  command.in(topic::output)
-      .output("--html", options.file, "Also write the reply as a page to FILE, with charts");
+  const Command output = command.in(topic::output);
+  output.output("--html", options.file, "Also write the reply as a page to FILE, with charts");
+  output.output("--plot", options.plot, "Also draw the reply as one picture", ".svg");
 }
 
 void add_views_output(Command command, PageOutput& options) {
@@ -23,8 +25,10 @@ bool needs_views(const PageOutput& options, const Style& style, std::vector<Prob
 }
 
 void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<Problem>& problems) {
-  if (of_shard && !options.file.empty())
-    problems.push_back({"--html", "does not go with --shard: draw what headroom merge --format json prints"});
+  for (const auto& [flag, file] : {std::pair{"--html", options.file}, std::pair{"--plot", options.plot}}) {
+    if (of_shard && !file.empty())
+      problems.push_back({flag, "does not go with --shard: draw what headroom merge --format json prints"});
+  }
 }
 
 void keep_asked(const PageOutput& options, bool peak, bool launch, EstimateReply& reply) {
@@ -33,9 +37,13 @@ void keep_asked(const PageOutput& options, bool peak, bool launch, EstimateReply
   if (!launch) reply.launch.reset();
 }
 
+bool is_drawn(const PageOutput& options) { return !options.file.empty() || !options.plot.empty(); }
+
 void write_page(const PageOutput& options, const std::function<std::string(const Style& json)>& render) {
-  if (options.file.empty()) return;
-  write({.file = options.file}, page(render(Format::json), options.file));
+  if (!is_drawn(options)) return;
+  const std::string json = render(Format::json);
+  if (!options.file.empty()) write({.file = options.file}, page(json, options.file));
+  if (!options.plot.empty()) write({.file = options.plot}, picture(json, options.plot));
 }
 
 }  // namespace headroom::cli

@@ -1,4 +1,4 @@
-// --html: a command's reply as a page, beside what it prints. --views: what only the page shows, in JSON.
+// --html and --plot: a command's reply as a page and as a picture, beside what it prints. --views: what only the page shows, in JSON.
 #pragma once
 
 #include <functional>
@@ -13,6 +13,7 @@ namespace headroom::cli {
 
 struct PageOutput {
   std::string file;
+  std::string plot;
   bool views = false;
 };
 
@@ -29,7 +30,10 @@ void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<
 // Drops from a reply what only its page shows: views, the tensors unless `peak`, the launch unless `launch`.
 void keep_asked(const PageOutput& options, bool peak, bool launch, EstimateReply& reply);
 
-// Writes the page, if it is asked for, of what `render` returns in JSON.
+// Returns whether a page or a picture is asked for.
+bool is_drawn(const PageOutput& options);
+
+// Writes the page and the picture, if they are asked for, of what `render` returns in JSON.
 void write_page(const PageOutput& options, const std::function<std::string(const Style& json)>& render);
 
 }  // namespace headroom::cli

@@ -180,7 +180,7 @@ ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t th
   Output output(flags.output);
   output.write(printer.start());
   std::optional<SweepPrinter> in_json;
-  if (!flags.page.file.empty()) in_json.emplace(sweep.head, Format::json);
+  if (is_drawn(flags.page)) in_json.emplace(sweep.head, Format::json);
   std::string json = in_json ? in_json->start() : "";
   bool any = false;
   std::int64_t rows = 0;

@@ -32,7 +32,8 @@ struct ValidateFlags {
   std::vector<std::string> runs;
   std::vector<std::string> samples;
   std::vector<std::string> profiles;
-  std::string picture;
+  std::string page;
+  std::string plot;
   FlagText group_by;
   std::optional<std::string> system;
   std::optional<std::string> software;
@@ -56,11 +57,10 @@ std::vector<RunTrait> traits_of(const FlagText& flag) {
   return traits;
 }
 
-// A page, or for a name that ends in .svg the plots alone.
-void write_figures(const std::string& file, const ValidateReply& reply) {
+void write_figures(const ValidateFlags& flags, const ValidateReply& reply) {
   const char* const title = "Runs, predicted and measured";
-  const bool alone = file.ends_with(".svg");
-  write({.file = file}, alone ? run_picture(reply, title) : run_page(reply, title));
+  if (!flags.page.empty()) write({.file = flags.page}, run_page(reply, title));
+  if (!flags.plot.empty()) write({.file = flags.plot}, run_picture(reply, title));
 }
 
 void note_names(const ValidateFlags& flags) {
@@ -75,6 +75,8 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   const char* const flag = flags.samples.empty() ? "--profile" : "--samples";
   if (!flags.runs.empty()) problems.push_back({flag, "cannot be combined with --runs"});
   if (flags.group_by) problems.push_back({flag, "does not go with --group-by, which groups runs"});
+  if (!flags.page.empty())
+    problems.push_back({flag, "does not go with --html, a page of runs: --plot draws samples"});
   if (!flags.system) problems.push_back({flag, "needs --system, whose rates predict the measured times"});
   ValidateSamplesQuestion question;
   if (flags.system) collect(problems, [&] { question.system = read_system(*flags.system); });
@@ -97,21 +99,15 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   std::optional<Progress> progress(std::in_place, "predicting samples");
   const ValidateSamplesReply reply = answer(question);
   progress.reset();
-  if (!flags.picture.empty()) {
-    write({.file = flags.picture},
+  if (!flags.plot.empty()) {
+    write({.file = flags.plot},
           sample_picture(reply.replay, "Samples on " + reply.system.name + ", predicted and measured"));
   }
   write(flags.output, render(reply, style, flags.all));
   return ExitCode::done;
 }
 
-// Of a picture by the end of its name, which says what it is; and that no file of runs is given twice.
-void check_files(const ValidateFlags& flags, bool of_runs) {
-  const std::string& picture = flags.picture;
-  const bool page = of_runs && (picture.ends_with(".html") || picture.ends_with(".htm"));
-  if (!picture.empty() && !page && !picture.ends_with(".svg"))
-    throw InputError("--picture",
-                     of_runs ? "must end in .html, or in .svg for the plots alone" : "must end in .svg");
+void check_files(const ValidateFlags& flags) {
   std::vector<std::string> files = flags.runs;
   std::sort(files.begin(), files.end());
   const auto twice = std::adjacent_find(files.begin(), files.end());
@@ -119,7 +115,7 @@ void check_files(const ValidateFlags& flags, bool of_runs) {
 }
 
 ExitCode validate(const ValidateFlags& flags) {
-  check_files(flags, flags.samples.empty() && flags.profiles.empty());
+  check_files(flags);
   if (!flags.samples.empty() || !flags.profiles.empty()) return validate_samples(flags);
   const Style style = style_of(flags.output);
   if (flags.runs.empty() && (flags.by_title || flags.keyed))
@@ -154,7 +150,7 @@ ExitCode validate(const ValidateFlags& flags) {
   }
   const ValidateReply reply = answer(question, progress->watch());
   progress.reset();
-  if (!flags.picture.empty() && reply.runs > 0) write_figures(flags.picture, reply);
+  if (reply.runs > 0) write_figures(flags, reply);
   write(flags.output, render(reply, style, flags.all));
   note_skipped(reply.skipped, style);
   if (reply.runs == 0) throw InputError("--runs", "holds no run that can be predicted");
@@ -176,11 +172,9 @@ void add_validate(Command program, ExitCode& exit_code) {
                  "The kernels of a training step, from a trace of PyTorch's profiler or an SQLite export of "
                  "nsys; may be "
                  "repeated");
-  command.in(topic::output)
-      .output("--picture", flags->picture,
-              "Write predicted against measured to FILE: of runs a page (HTML), or its plots alone where "
-              "FILE ends in .svg; of "
-              "samples SVG");
+  const Command output = command.in(topic::output);
+  output.output("--html", flags->page, "Also write a page of the runs to FILE: plots, groups and every row");
+  output.output("--plot", flags->plot, "Also draw predicted against measured as one picture", ".svg");
   command.option("--group-by", flags->group_by, "gpu|model|precision|kind,...",
                  "Group runs by these besides their source; kind is dense or MoE, with CP and FSDP");
   command.option("--system", flags->system, "SYSTEM", "System of all runs instead of their sources' own");
@@ -192,10 +186,9 @@ void add_validate(Command program, ExitCode& exit_code) {
                "Predict such runs as runs of that source, and the others as they are");
   command.flag("--all", flags->all, "Show every row, not only the worst of each group");
   add_output_flags(command, flags->output);
-  command.examples(
-      {"headroom validate   # the published figures of K22",
-       "headroom validate --runs my-runs.json --system my-cluster.json --picture runs.html",
-       "headroom validate --samples all_reduce.txt --system dgx-a100-80g --picture samples.svg"});
+  command.examples({"headroom validate   # the published figures of K22",
+                    "headroom validate --runs my-runs.json --system my-cluster.json --html runs.html",
+                    "headroom validate --samples all_reduce.txt --system dgx-a100-80g --plot samples.svg"});
   command.footer(
       "docs/runs-files.md describes runs files, docs/calibration.md samples.\n"
       "Exit code: 0 all within their targets, 2 bad input, 4 out of tolerance.");

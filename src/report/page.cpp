@@ -1,43 +1,17 @@
 #include "headroom/report/page.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
-#include "headroom/core/error.hpp"
-#include "io/strict_json.hpp"
-#include "report/json.hpp"
+#include "headroom/core/expects.hpp"
 #include "report/page_files.hpp"
+#include "report/reply.hpp"
 #include "report/svg.hpp"
 
 namespace headroom {
 namespace {
 
 using Path = std::vector<const char*>;
-
-// A kind of reply, by members that no other kind has.
-struct PageKind {
-  const char* name;
-  std::array<const char*, 2> members;
-};
-
-constexpr std::array<PageKind, 5> page_kinds{{{"plan", {"plans", "evaluated"}},
-                                              {"estimate", {"memory", "layout"}},
-                                              {"compare", {"before", "after"}},
-                                              {"frontier", {"layer_front", "points"}},
-                                              {"sweep", {"axes", "rows"}}}};
-
-const char* kind_of(const OrderedJson& reply, const std::string& name) {
-  if (reply.is_object() && reply.value("format", OrderedJson()) == 2) {
-    for (const auto& [kind, members] : page_kinds) {
-      if (std::ranges::all_of(members, [&](const char* member) { return reply.contains(member); }))
-        return kind;
-    }
-  }
-  throw InputError(name,
-                   "is no reply that a page shows: write one with --format json of headroom plan, estimate, "
-                   "compare, frontier or sweep");
-}
 
 // Leaves only the given members of an object.
 void keep(OrderedJson& object, std::initializer_list<std::string_view> members) {
@@ -138,8 +112,8 @@ void fit(OrderedJson& reply) {
   for (const char* list : {"pareto", "plans", "rows", "points", "layer_front"}) drop_last(reply, list);
 }
 
-OrderedJson for_page(OrderedJson reply, const char* kind) {
-  reply["kind"] = kind;
+OrderedJson for_page(OrderedJson reply, ReplyKind kind) {
+  reply["kind"] = name_of(kind);
   keep(reply["system"], {"name", "source", "device", "memory", "devices_per_node"});
   keep(reply["software"], {"name", "source"});
   keep(reply["model"], {"name", "source", "hidden", "layers", "heads", "sequence"});
@@ -180,21 +154,11 @@ void replace(std::string& text, std::string_view mark, const std::string& by) {
   text.replace(place, mark.size(), by);
 }
 
-std::string name_in(const OrderedJson& reply, const char* member) {
-  if (!reply.contains(member) || !reply[member].is_object()) return {};
-  const OrderedJson name = reply[member].value("name", OrderedJson());
-  return name.is_string() ? name.get<std::string>() : std::string();
-}
-
 }  // namespace
 
 std::string page(std::string_view reply, const std::string& name) {
-  std::vector<Problem> problems;
-  parse_json(reply, name, problems);
-  if (!problems.empty()) throw InputError(problems);
-  OrderedJson json = OrderedJson::parse(reply);
-  const char* const kind = kind_of(json, name);
-  json = for_page(std::move(json), kind);
+  ReadReply read = read_reply(reply, name);
+  const OrderedJson json = for_page(std::move(read.json), read.kind);
   std::string html;
   std::string styles;
   std::string scripts;
@@ -203,11 +167,7 @@ std::string page(std::string_view reply, const std::string& name) {
     if (file.path.ends_with(".css")) styles += file.text;
     if (file.path.ends_with(".js")) scripts += file.text;
   }
-  const std::string of = name_in(json, "model");
-  const std::string on = name_in(json, "system");
-  std::string title = "headroom " + std::string(kind);
-  if (!of.empty()) title += ": " + of + (on.empty() ? "" : " on " + on);
-  replace(html, "{{title}}", svg::escaped(title));
+  replace(html, "{{title}}", svg::escaped(read.title));
   replace(html, "{{styles}}", styles);
   replace(html, "{{reply}}", in_script(json));
   replace(html, "{{scripts}}", scripts);

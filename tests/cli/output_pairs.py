@@ -37,7 +37,7 @@ PAIRS = {
     "trace of a folder": ("trace D -o D/config.json", "D/config.json"),
     "plan of a folder": ("plan D --devices 8 --global-batch 8 -o D/config.json", "D/config.json"),
     "frontier of a folder": ("frontier D -o D/config.json", "D/config.json"),
-    "frontier's picture": ("frontier D --picture D/config.json", "D/config.json"),
+    "frontier's page": ("frontier D --html D/config.json", "D/config.json"),
     "compare of a folder": ("compare D --to --sp -o D/config.json", "D/config.json"),
     "sweep of a folder": ("sweep D --global-batch 8 --vary micro_batch=1,2 -o D/config.json", "D/config.json"),
     "sweep over folders": ("sweep --global-batch 8 --vary model=m.json,D -o D/config.json", "D/config.json"),
@@ -61,10 +61,10 @@ PAIRS = {
     "a system's own stack": ("estimate m.json --set-system default_software=w.json -o w.json", "w.json"),
     "a system and a stack of the other of two": ("compare m.json --to '--software w.json' -o w.json", "w.json"),
     "runs": ("validate --runs r.json -o r.json", "r.json"),
-    "runs and a picture": ("validate --runs r_link.svg --picture r_link.svg", "r_link.svg"),
+    "runs and a picture": ("validate --runs r_link.svg --plot r_link.svg", "r_link.svg"),
     "runs to calibrate by": ("calibrate --from-runs r.json -o r.json", "r.json"),
     "samples": ("calibrate c.json --base dgx-h100-80g -o c_link.json", "c.json"),
-    "samples and a picture": ("validate --samples c.svg --system dgx-h100-80g --picture c.svg", "c.svg"),
+    "samples and a picture": ("validate --samples c.svg --system dgx-h100-80g --plot c.svg", "c.svg"),
     "a profile": ("calibrate --profile t.json -o t.json", "t.json"),
     "a database": ("calibrate --profile n.sqlite -o n.sqlite", "n.sqlite"),
     "a part that is joined": ("merge p1 p2 -o p2", "p2"),
@@ -73,14 +73,14 @@ PAIRS = {
     "a pipe": ("estimate pipe -o pipe", "pipe"),
     "a pipe by a link": ("estimate pipe -o pipe_link", "pipe"),
     # Two outputs.
-    "a picture and a table": ("frontier m.json --picture new -o ./new", "./new"),
-    "a picture and a table, by a link": ("frontier m.json --picture w.json -o w_link.json", "w_link.json"),
+    "a page and a table": ("frontier m.json --html new -o ./new", "./new"),
+    "a page and a table, by a link": ("frontier m.json --html w.json -o w_link.json", "w_link.json"),
     "pages and a page": ("man --all pages -o pages/headroom.1", "--all"),
     "pages of which two are one file": ("man --all twice", "twice/headroom-"),
 }
 # That what is like them works.
 ALLOWED = ["import D -o D/model.json", "estimate D -o D/estimate.txt", "estimate m.json -o w.json",
-           "man --all pages", "estimate m.json -o /dev/null", "frontier m.json --picture new -o other",
+           "man --all pages", "estimate m.json -o /dev/null", "frontier m.json --html new -o other",
            "estimate /dev/stdin -o copy.json < m.json", "merge p1 p2 -o joined"]
 
 

@@ -138,9 +138,9 @@ TEST_CASE("page: many plans are shortened from the last, and what is dropped is 
 
 TEST_CASE("page: what is no reply is refused by file and rule") {
   check_refused("", "is empty");
-  check_refused("[]", "is no reply that a page shows");
-  check_refused("{\"format\":1,\"plans\":[],\"evaluated\":0}", "is no reply that a page shows");
-  check_refused("{\"format\":2}", "is no reply that a page shows");
+  check_refused("[]", "is no reply that can be drawn");
+  check_refused("{\"format\":1,\"plans\":[],\"evaluated\":0}", "is no reply that can be drawn");
+  check_refused("{\"format\":2}", "is no reply that can be drawn");
   check_refused("{\"format\":2,\"plans\":[],\"plans\":[],\"evaluated\":0}", "twice");
 }
 
