@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "headroom/answer/values.hpp"
+#include "headroom/core/decimal.hpp"
 #include "headroom/core/reading.hpp"
 
 namespace headroom::cli {
@@ -51,7 +51,7 @@ std::optional<double> read_part(std::string_view text) {
   const bool percent = text.ends_with('%');
   const char* const end = text.data() + text.size() - (percent ? 1 : 0);
   double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const auto [rest, error] = decimal_from_chars(text.data(), end, number);
   if (error != std::errc() || rest != end) return {};
   return percent ? number / 100 : number;
 }

@@ -1,12 +1,13 @@
 #include "headroom/core/reading.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "headroom/core/count_text.hpp"
+#include "headroom/core/decimal.hpp"
 
 namespace headroom {
 
@@ -52,7 +53,7 @@ std::optional<Suffixed> suffixed_of(std::string_view text) {
   if (result.suffix) text.remove_suffix(1);
   const std::string digits = without_commas(text);
   const char* const last = digits.data() + digits.size();
-  const auto [end, error] = std::from_chars(digits.data(), last, result.number);
+  const auto [end, error] = decimal_from_chars(digits.data(), last, result.number);
   if (error != std::errc() || end != last || !(result.number > 0)) return std::nullopt;
   result.number *= unit;
   return result;
@@ -72,10 +73,7 @@ std::optional<std::string_view> amount_of_tokens(std::string_view text) {
 // Returns a whole number as such, any other with two decimals.
 std::string plain_text(double number) {
   if (number == std::round(number)) return std::to_string(static_cast<std::int64_t>(number));
-  std::array<char, 64> digits{};
-  const auto end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed, 2);
-  return {digits.data(), end.ptr};
+  return fmt::format("{:.2f}", number);
 }
 
 std::string sequences_text(std::int64_t sequences) {
@@ -123,7 +121,7 @@ std::string read_amount(std::string_view text, double& value) {
   const std::string plain = without_commas(text.substr(0, figures)) + std::string(text.substr(figures));
   double number = 0;
   const char* const last = plain.data() + plain.size();
-  const auto [end, error] = std::from_chars(plain.data(), last, number);
+  const auto [end, error] = decimal_from_chars(plain.data(), last, number);
   const std::size_t suffix = end + 1 == last ? suffixes.find(*end) : std::string_view::npos;
   const bool read = error == std::errc() && (end == last || suffix != std::string_view::npos);
   if (read && suffix != std::string_view::npos) number *= std::pow(1000.0, static_cast<double>(suffix) + 1);
@@ -136,12 +134,9 @@ std::string read_amount(std::string_view text, double& value) {
 std::string read_number(std::string_view text, double& value, double least) {
   double number = 0;
   const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
-  if (error != std::errc() || end != last || !(number >= least && number <= most_amount)) {
-    std::array<char, 32> digits{};
-    const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), least);
-    return "must be a number of at least " + std::string(digits.data(), written.ptr) + not_this(text);
-  }
+  const auto [end, error] = decimal_from_chars(text.data(), last, number);
+  if (error != std::errc() || end != last || !(number >= least && number <= most_amount))
+    return fmt::format("must be a number of at least {}{}", least, not_this(text));
   value = number;
   return {};
 }
@@ -150,7 +145,7 @@ std::string read_with_unit(std::string_view text, std::span<const Unit> units, s
                            double& value) {
   double number = 0;
   const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
+  const auto [end, error] = decimal_from_chars(text.data(), last, number);
   std::string_view unit(end, static_cast<std::size_t>(last - end));
   if (error == std::errc() && unit.starts_with(' ')) unit.remove_prefix(1);
   const auto found =

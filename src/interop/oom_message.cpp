@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "headroom/core/decimal.hpp"
 #include "interop/byte_source.hpp"
 
 namespace headroom {
@@ -16,7 +17,7 @@ constexpr std::size_t longest_message = 4096;
 // Reads "1.50 GiB" or "512 bytes" at the front of a text.
 std::optional<Bytes> leading_bytes(std::string_view text) {
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = decimal_from_chars(text.data(), text.data() + text.size(), number);
   constexpr double most = 1e12;  // of any unit; more, infinity or no number is nonsense
   if (error != std::errc() || !(number >= 0 && number <= most)) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
@@ -160,7 +161,7 @@ std::optional<OomMessage> read_oom_message(std::string_view text) {
 }
 
 std::optional<OomMessage> read_oom_log(const std::string& path) {
-  constexpr std::size_t largest_log = std::size_t{1} << 36U;  // an endless device is refused
+  constexpr std::uint64_t largest_log = std::uint64_t{1} << 36U;  // an endless device is refused
   constexpr std::size_t piece = std::size_t{1} << 22U;
   ByteSource source(path);
   source.allow(largest_log);

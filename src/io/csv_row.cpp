@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "headroom/core/decimal.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -54,7 +55,7 @@ Seconds CsvRow::time() const {
     if (!columns_.has(column.name)) continue;
     const std::string_view cell = text(column.name);
     double value = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    const auto [end, error] = decimal_from_chars(cell.data(), cell.data() + cell.size(), value);
     const bool read = error == std::errc() && end == cell.data() + cell.size();
     if (read && std::isfinite(value) && value > 0) return Seconds(value * column.seconds);
     refuse(fmt::format("{} must be a number above zero (found '{}')", column.name, printable(cell)));

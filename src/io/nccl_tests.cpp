@@ -4,10 +4,12 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "headroom/core/decimal.hpp"
 #include "sample_text.hpp"
 #include "text.hpp"
 
@@ -29,8 +31,14 @@ std::vector<std::string_view> words_of(std::string_view line) {
 template <class T>
 std::optional<T> number_of(std::string_view word) {
   T value{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  const char* const last = word.data() + word.size();
+  std::from_chars_result read{};
+  if constexpr (std::is_same_v<T, double>) {
+    read = decimal_from_chars(word.data(), last, value);
+  } else {
+    read = std::from_chars(word.data(), last, value);
+  }
+  if (read.ec != std::errc() || read.ptr != last) return std::nullopt;
   return value;
 }
 

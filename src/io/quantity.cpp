@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <span>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "headroom/core/decimal.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
 #include "text.hpp"
@@ -71,7 +71,7 @@ Parsed<double> parse(std::string_view whole, std::span<const Unit> units) {
   const std::string_view text = trimmed(whole);
 
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = decimal_from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range) return "number out of range" + found;
   if (error != std::errc()) {
     return fmt::format("must be a number and a unit ({}){}", fmt::join(accepted, ", "), found);

@@ -1,11 +1,11 @@
 #include "headroom/parallel/strategy_fields.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <iterator>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 #include "headroom/core/expects.hpp"
 #include "headroom/core/joined.hpp"
@@ -30,10 +30,7 @@ bool is_among(std::string_view name, const std::vector<std::string_view>& names)
 }
 
 std::string text_of(std::int64_t value) { return std::to_string(value); }
-std::string text_of(double value) {
-  std::array<char, 32> digits{};
-  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
-}
+std::string text_of(double value) { return fmt::format("{}", value); }
 std::string text_of(const MoeImbalance& value) {
   if (value.load == ExpertLoad::balanced && value.factor != 1) return text_of(value.factor);
   return std::string(name_of(value.load));

@@ -1,6 +1,6 @@
-#include <charconv>
 #include <cmath>
 
+#include "headroom/core/decimal.hpp"
 #include "interop/launch_in/python_interpreter.hpp"
 #include "io/text.hpp"
 
@@ -11,7 +11,7 @@ std::optional<double> number_of(const PythonPointer& value) {
   double number = 0;
   if (value->kind != PythonKind::number) return std::nullopt;
   const std::string& text = value->text;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = decimal_from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/decimal.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -78,7 +79,7 @@ std::optional<std::int64_t> whole_count(std::string_view text) {
   if (const auto [at, error] = std::from_chars(digits.data(), end, whole); error == std::errc() && at == end)
     return whole;
   double number = 0;
-  const auto [at, error] = std::from_chars(digits.data(), end, number);
+  const auto [at, error] = decimal_from_chars(digits.data(), end, number);
   constexpr double largest = 9e15;
   if (error != std::errc() || at != end || !(std::abs(number) < largest) || number != std::floor(number))
     return std::nullopt;
