@@ -2,10 +2,10 @@
 // them.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "rate_parameters.hpp"
@@ -31,7 +31,10 @@ enum class RateKind : std::uint8_t {
 struct RatesOf {
   RateKind kind = RateKind::none;
   std::optional<std::size_t> narrow;  // place in narrow_types; nothing for 16 bits, and for all else
-  friend auto operator<=>(const RatesOf&, const RatesOf&) = default;
+  friend bool operator<(const RatesOf& x, const RatesOf& y) {
+    return std::tie(x.kind, x.narrow) < std::tie(y.kind, y.narrow);
+  }
+  friend bool operator==(const RatesOf&, const RatesOf&) = default;
 };
 RatesOf rates_of(const Sample& sample);
 

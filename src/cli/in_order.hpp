@@ -71,20 +71,23 @@ void in_order(std::int64_t count, std::size_t threads, const Make& make, const T
     }
   };
 
-  std::vector<std::jthread> workers;
-  const auto stop = [&] {
-    const std::lock_guard lock(mutex);
-    stopped = true;
-    changed.notify_all();
+  std::vector<std::thread> workers;
+  const auto join = [&] {
+    for (std::thread& worker : workers) worker.join();
   };
   try {
     for (std::size_t thread = 0; thread < threads; ++thread) workers.emplace_back(work, thread);
     take_all();
   } catch (...) {
-    stop();
-    workers.clear();
+    {
+      const std::lock_guard lock(mutex);
+      stopped = true;
+    }
+    changed.notify_all();
+    join();
     throw;
   }
+  join();
 }
 
 }  // namespace headroom::cli

@@ -42,15 +42,21 @@ std::size_t columns() {
 Progress::Progress(std::string_view what) : step_(what) {
   if (isatty(STDERR_FILENO) == 0) return;
   try {
-    drawer_ = std::jthread([this](const std::stop_token& stop) { draw_until_done(stop); });
+    drawer_ = std::thread([this] { draw_until_done(); });
   } catch (const std::system_error&) {
-    // The machine has no more threads. The command is as good without.
+    draws_itself_ = true;  // the machine has no more threads, or none at all, as a browser's
   }
 }
 
 Progress::~Progress() {
-  drawer_.request_stop();
-  if (drawer_.joinable()) drawer_.join();
+  if (drawer_.joinable()) {
+    {
+      const std::lock_guard lock(mutex_);
+      done_drawing_ = true;
+    }
+    ended_.notify_all();
+    drawer_.join();
+  }
   clear();
 }
 
@@ -61,6 +67,7 @@ void Progress::update(std::string_view step, std::int64_t done, std::int64_t of)
   done_ = done;
   of_ = of;
   decided_.reset();
+  draw_if_due();
 }
 
 void Progress::update(const SearchProgress& search) {
@@ -69,21 +76,30 @@ void Progress::update(const SearchProgress& search) {
   decided_ = search.decided;
   least_ = search.least;
   if (search.best != nullptr && (!best_ || *search.best < *best_)) best_ = *search.best;
+  draw_if_due();
 }
 
-void Progress::draw_until_done(const std::stop_token& stop) {
+void Progress::draw_until_done() {
   std::unique_lock lock(mutex_);
-  while (!stop.stop_requested()) {
-    ended_.wait_for(lock, stop, between_frames, [] { return false; });
-    if (stop.stop_requested()) return;
-    const std::size_t most = columns() - 1;
-    std::string text = line(Clock::now(), most);
-    if (text.empty()) continue;
-    if (text.size() > most) text.resize(most);
-    fmt::print(stderr, "\r{}\x1b[K", text);
-    std::fflush(stderr);
-    shown_ = true;
-  }
+  while (!ended_.wait_for(lock, between_frames, [this] { return done_drawing_; })) draw(Clock::now());
+}
+
+void Progress::draw_if_due() {
+  if (!draws_itself_) return;
+  const Clock::time_point now = Clock::now();
+  if (now - drawn_ < between_frames) return;
+  drawn_ = now;
+  draw(now);
+}
+
+void Progress::draw(Clock::time_point now) {
+  const std::size_t most = columns() - 1;
+  std::string text = line(now, most);
+  if (text.empty()) return;
+  if (text.size() > most) text.resize(most);
+  fmt::print(stderr, "\r{}\x1b[K", text);
+  std::fflush(stderr);
+  shown_ = true;
 }
 
 std::string Progress::line(Clock::time_point now, std::size_t most) const {

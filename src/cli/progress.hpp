@@ -1,5 +1,5 @@
 // How far a long command is, on one line of stderr: only on a terminal, and gone at the end. A thread draws it ten times
-// a second, so that a long step shows too.
+// a second, so that a long step shows too; where there are no threads, whoever tells of a step does.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class Progress {
   ~Progress();  // clears the line
 
   // Whether anybody sees it.
-  [[nodiscard]] bool shows() const { return drawer_.joinable(); }
+  [[nodiscard]] bool shows() const { return drawer_.joinable() || draws_itself_; }
 
   // `of`: 0 where nobody knows.
   void update(std::string_view step, std::int64_t done, std::int64_t of);
@@ -48,13 +48,18 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void draw_until_done(const std::stop_token& stop);
+  void draw_until_done();
+  void draw_if_due();
+  void draw(Clock::time_point now);
   [[nodiscard]] std::string line(Clock::time_point now, std::size_t most) const;  // columns
   void clear();
 
   std::mutex mutex_;
-  std::condition_variable_any ended_;
+  std::condition_variable ended_;
+  bool done_drawing_ = false;
+  bool draws_itself_ = false;
   Clock::time_point start_ = Clock::now();
+  Clock::time_point drawn_ = start_;
   std::string step_;
   std::int64_t done_ = 0;
   std::int64_t of_ = 0;
@@ -62,7 +67,7 @@ class Progress {
   std::optional<double> decided_;
   std::optional<Seconds> least_;
   bool shown_ = false;
-  std::jthread drawer_;  // last, so that it ends first
+  std::thread drawer_;
 };
 
 }  // namespace headroom::cli

@@ -111,7 +111,7 @@ ByteSource::ByteSource(const std::string& path)
     : file_(path),
       inflater_(std::make_unique<Inflater>()),
       block_(block_bytes),
-      allowed_(std::numeric_limits<std::size_t>::max()) {
+      allowed_(std::numeric_limits<std::uint64_t>::max()) {
   will_read(path);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw InputError(path, "is a directory, not a file");
@@ -123,7 +123,7 @@ ByteSource::ByteSource(std::string_view text, std::string file)
     : file_(std::move(file)),
       inflater_(std::make_unique<Inflater>()),
       block_(block_bytes),
-      allowed_(std::numeric_limits<std::size_t>::max()) {
+      allowed_(std::numeric_limits<std::uint64_t>::max()) {
   inflater_->text = text;
 }
 
@@ -133,7 +133,7 @@ ByteSource::int_type ByteSource::underflow() {
   if (allowed_ == 0) throw InputError(file_, "holds an event that does not end: is it a profile?");
   const std::size_t count = inflater_->read(block_, file_);
   if (count == 0) return traits_type::eof();
-  allowed_ -= std::min(allowed_, count);
+  allowed_ -= std::min<std::uint64_t>(allowed_, count);
   setg(block_.data(), block_.data(), block_.data() + count);
   return traits_type::to_int_type(*gptr());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <streambuf>
 #include <string>
@@ -21,7 +22,7 @@ class ByteSource final : public std::streambuf {
   ByteSource& operator=(const ByteSource&) = delete;
 
   // From here on at most `most` more bytes may be read, until the next call.
-  void allow(std::size_t most) { allowed_ = most; }
+  void allow(std::uint64_t most) { allowed_ = most; }
 
  protected:
   // Throws InputError where the compressed data ends early or is damaged, and beyond what is allowed.
@@ -32,7 +33,7 @@ class ByteSource final : public std::streambuf {
   std::string file_;
   std::unique_ptr<Inflater> inflater_;
   std::vector<char> block_;
-  std::size_t allowed_;
+  std::uint64_t allowed_;
 };
 
 }  // namespace headroom

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -58,7 +59,9 @@ class NsysReader {
     std::string name;
     std::uint64_t communicator = 0;
     std::uint64_t bytes = 0;
-    friend auto operator<=>(const NcclCall&, const NcclCall&) = default;
+    friend bool operator<(const NcclCall& x, const NcclCall& y) {
+      return std::tie(x.name, x.communicator, x.bytes) < std::tie(y.name, y.communicator, y.bytes);
+    }
   };
   struct Communicator {
     std::uint64_t size = 0;

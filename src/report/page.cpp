@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/expects.hpp"
 #include "report/page_files.hpp"
 #include "report/reply.hpp"
@@ -18,7 +19,7 @@ void keep(OrderedJson& object, std::initializer_list<std::string_view> members) 
   if (!object.is_object()) return;
   OrderedJson kept = OrderedJson::object();
   for (auto& [key, value] : object.items())
-    if (std::ranges::find(members, key) != members.end()) kept[key] = std::move(value);
+    if (contains(members, key)) kept[key] = std::move(value);
   object = std::move(kept);
 }
 

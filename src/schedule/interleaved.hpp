@@ -36,7 +36,7 @@ class Interleaved {
     // A rank is ahead of the ranks that it feeds by at most its warm-up and a pass, or a group's passes of a
     // chunk.
     kept_ = std::bit_ceil(index(std::min(passes_, (shape.chunks + 1) * group_size(shape)) + 1));
-    ends_ = std::make_unique_for_overwrite<Lanes<Pipelines>[]>(2 * kept_ * index(shape.ranks));
+    ends_.reset(new Lanes<Pipelines>[2 * kept_ * index(shape.ranks)]);  // not cleared, unlike make_unique's
     ranks_.resize(index(shape.ranks));
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
       ranks_[index(rank)] = {

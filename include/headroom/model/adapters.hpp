@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "headroom/core/fraction.hpp"
@@ -47,7 +48,10 @@ struct Lora {
   std::vector<std::string> targets;  // adapted linears, by the names below; empty: all in the layers
   BaseDtype base = BaseDtype::bf16;
   Fraction dropout;  // on an adapter's input
-  friend auto operator<=>(const Lora&, const Lora&) = default;
+  friend bool operator<(const Lora& x, const Lora& y) {
+    return std::tie(x.rank, x.targets, x.base, x.dropout) < std::tie(y.rank, y.targets, y.base, y.dropout);
+  }
+  friend bool operator==(const Lora&, const Lora&) = default;
 };
 
 constexpr bool trains_adapters(const Lora& lora) { return lora.rank > 0; }

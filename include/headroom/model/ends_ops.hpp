@@ -2,6 +2,7 @@
 // head (final normalization, output layer, loss) after the last.
 #pragma once
 
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/model/op_builder.hpp"
 #include "headroom/model/vocabulary.hpp"
 
@@ -9,7 +10,8 @@ namespace headroom {
 
 // Returns the table of the embedding. With `vocabulary` and several TP ranks that hold all rows, each rank
 // embeds all tokens.
-constexpr OpTable embedding_ops(const Architecture& architecture, const VocabularyParallel& vocabulary = {}) {
+HEADROOM_VECTOR_CONSTEXPR OpTable embedding_ops(const Architecture& architecture,
+                                                const VocabularyParallel& vocabulary = {}) {
   using namespace symbols;
   OpTable table;
   const bool whole = vocabulary.embedding == EmbeddingParallel::none;
@@ -154,7 +156,8 @@ constexpr ValueId gathered_logits(OpTable& table, ValueId parts) {
 
 }  // namespace detail
 
-constexpr OpTable head_ops(const Architecture& architecture, const VocabularyParallel& vocabulary = {}) {
+HEADROOM_VECTOR_CONSTEXPR OpTable head_ops(const Architecture& architecture,
+                                           const VocabularyParallel& vocabulary = {}) {
   using namespace symbols;
   const Kernels& kernels = architecture.kernels;
   const CrossEntropy cross_entropy = kernels.cross_entropy.value_or(CrossEntropy::vocabulary_parallel);

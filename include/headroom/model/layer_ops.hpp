@@ -10,6 +10,7 @@
 // other's stream.
 #pragma once
 
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/model/attention_ops.hpp"
 #include "headroom/model/expert_ops.hpp"
 #include "headroom/model/parts/kimi_delta_ops.hpp"
@@ -29,9 +30,9 @@ constexpr ValueId mix(OpBuilder& layer, ValueId input) {
   return mixed;
 }
 
-constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence = false,
-                            Dispatcher dispatcher = Dispatcher::alltoall, bool pads_rows = false,
-                            bool pads_to_capacity = false) {
+HEADROOM_VECTOR_CONSTEXPR OpTable layer_ops(const Architecture& architecture, bool one_sequence = false,
+                                            Dispatcher dispatcher = Dispatcher::alltoall,
+                                            bool pads_rows = false, bool pads_to_capacity = false) {
   using namespace symbols;
   OpBuilder layer{.arch = architecture,
                   .one_sequence = one_sequence,
@@ -66,9 +67,9 @@ constexpr OpTable layer_ops(const Architecture& architecture, bool one_sequence 
 // rows without work: if each query head has its own key/value head, none is repeated; with
 // one sequence in a microbatch, sequence first and batch first are the same order.
 template <class Layer>
-constexpr OpTable layer_ops(const Layer& layer, std::int64_t micro_batch,
-                            Dispatcher dispatcher = Dispatcher::alltoall, bool pads_rows = false,
-                            bool pads_to_capacity = false) {
+HEADROOM_VECTOR_CONSTEXPR OpTable layer_ops(const Layer& layer, std::int64_t micro_batch,
+                                            Dispatcher dispatcher = Dispatcher::alltoall,
+                                            bool pads_rows = false, bool pads_to_capacity = false) {
   Architecture architecture = layer.architecture;
   if (layer.key_value_heads == layer.heads) architecture.kernels.kv_sharing = KvSharing::grouped;
   return layer_ops(architecture, micro_batch == 1, dispatcher, pads_rows, pads_to_capacity);

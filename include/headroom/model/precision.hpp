@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "headroom/core/names.hpp"
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/model/op_builder.hpp"
 #include "headroom/model/precision_modules.hpp"
 
@@ -90,7 +91,7 @@ constexpr bool keeps_original(const Op& op) {
   return multiplies_narrow(op) && op.saves.size() > 0 && op.saves[0].value == op.inputs[0];
 }
 
-constexpr OpTable with_precision(OpTable table, Precision precision) {
+HEADROOM_VECTOR_CONSTEXPR OpTable with_precision(OpTable table, Precision precision) {
   const PrecisionRow& row = row_of(precision);
   if (!is_narrow(row.dtype)) return table;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
@@ -139,7 +140,7 @@ constexpr bool multiplies_attention(Precision precision) {
 // values itself, and saves its own copies. With delayed scaling it also computes the context in the precision
 // and saves that, beside the 16-bit context that it returns. Otherwise the context stays at 16 bits
 // [pytorch/attention/dot_product_attention/backends.py].
-constexpr OpTable with_narrow_attention(OpTable table, Precision precision) {
+HEADROOM_VECTOR_CONSTEXPR OpTable with_narrow_attention(OpTable table, Precision precision) {
   const PrecisionRow& row = row_of(precision);
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if (table.ops()[i].kind != OpKind::flash_attention || !is_narrow(row.dtype)) continue;
@@ -161,7 +162,7 @@ constexpr OpTable with_narrow_attention(OpTable table, Precision precision) {
 }
 
 // Returns the table with the linears of the modules at 16 bits, whatever the precision.
-constexpr OpTable with_half_modules(OpTable table, const PrecisionModules& modules) {
+HEADROOM_VECTOR_CONSTEXPR OpTable with_half_modules(OpTable table, const PrecisionModules& modules) {
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if (is_among(modules, table.ops()[i])) table.change(i).always_half = true;
   }
@@ -170,7 +171,7 @@ constexpr OpTable with_half_modules(OpTable table, const PrecisionModules& modul
 
 // Returns the table with one E5M6 copy of the context, for the backward passes of attention and of the linear
 // behind it.
-constexpr OpTable with_stored_context(OpTable table) {
+HEADROOM_VECTOR_CONSTEXPR OpTable with_stored_context(OpTable table) {
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if (table.ops()[i].kind != OpKind::flash_attention) continue;
     const ValueId context = table.ops()[i].outputs[0];
@@ -198,7 +199,7 @@ constexpr OpTable with_stored_context(OpTable table) {
 
 // Returns the table with tokens dispatched in FP8, and the gradients of the experts' output likewise. The
 // experts' output and the gradients of tokens travel in 16 bits.
-constexpr OpTable with_narrow_dispatch(OpTable table) {
+HEADROOM_VECTOR_CONSTEXPR OpTable with_narrow_dispatch(OpTable table) {
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     for (std::size_t j = 0; j < table.ops()[i].exchanges.size(); ++j) {
       const Exchange& sent = table.ops()[i].exchanges[j];
@@ -214,7 +215,8 @@ constexpr OpTable with_narrow_dispatch(OpTable table) {
 }
 
 // Returns the table of a layer in the precision.
-constexpr OpTable layer_in(const OpTable& table, Precision precision, const PrecisionScope& scope) {
+HEADROOM_VECTOR_CONSTEXPR OpTable layer_in(const OpTable& table, Precision precision,
+                                           const PrecisionScope& scope) {
   OpTable linears = with_precision(with_half_modules(table, scope.bf16_modules), precision);
   if (scope.attention) linears = with_narrow_attention(std::move(linears), precision);
   return linears;
@@ -222,7 +224,7 @@ constexpr OpTable layer_in(const OpTable& table, Precision precision, const Prec
 
 // Returns the table of the head with its output layer in `precision`. --fp8-param-gather does not apply to
 // its weights.
-constexpr OpTable with_narrow_output_layer(OpTable table, Precision precision) {
+HEADROOM_VECTOR_CONSTEXPR OpTable with_narrow_output_layer(OpTable table, Precision precision) {
   table = with_precision(table, precision);
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     if (multiplies_narrow(table.ops()[i])) table.change(i).weights_at_half = true;

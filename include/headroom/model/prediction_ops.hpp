@@ -5,19 +5,20 @@
 // follow. Embedding and output layer are the model's own.
 #pragma once
 
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/model/ends_ops.hpp"
 
 namespace headroom {
 
 // Returns the table for embedding the tokens ahead with the model's embedding.
-constexpr OpTable prediction_embedding_ops(const Architecture& architecture,
-                                           const VocabularyParallel& vocabulary = {}) {
+HEADROOM_VECTOR_CONSTEXPR OpTable prediction_embedding_ops(const Architecture& architecture,
+                                                           const VocabularyParallel& vocabulary = {}) {
   OpTable table = embedding_ops(architecture, vocabulary);
   for (std::size_t i = 0; i < table.ops().size(); ++i) table.change(i).parameters = {};
   return table;
 }
 
-constexpr OpTable prediction_input_ops(const Architecture& architecture) {
+HEADROOM_VECTOR_CONSTEXPR OpTable prediction_input_ops(const Architecture& architecture) {
   using namespace symbols;
   OpBuilder input{.arch = architecture};
   OpTable& table = input.table;
@@ -37,8 +38,8 @@ constexpr OpTable prediction_input_ops(const Architecture& architecture) {
 }
 
 // Returns the table of a depth's head: its own normalization, and the model's output layer.
-constexpr OpTable prediction_head_ops(const Architecture& architecture,
-                                      const VocabularyParallel& vocabulary = {}) {
+HEADROOM_VECTOR_CONSTEXPR OpTable prediction_head_ops(const Architecture& architecture,
+                                                      const VocabularyParallel& vocabulary = {}) {
   OpTable table = head_ops(architecture, vocabulary);
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     Op& op = table.change(i);

@@ -25,6 +25,7 @@
 
 #include <vector>
 
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/model/exchange.hpp"
 #include "headroom/parallel/compose.hpp"
 
@@ -45,8 +46,8 @@ struct Collective {
 using Collectives = std::vector<Collective>;
 
 // Returns the collectives of a table, in the order of the forward pass.
-constexpr Collectives collectives(const OpTable& table, const Sharding& sharding,
-                                  const RecomputedOps& recomputed = {}) {
+HEADROOM_VECTOR_CONSTEXPR Collectives collectives(const OpTable& table, const Sharding& sharding,
+                                                  const RecomputedOps& recomputed = {}) {
   Collectives result;
   for (std::size_t i = 0; i < table.ops().size(); ++i) {
     const Op& op = table.ops()[i];

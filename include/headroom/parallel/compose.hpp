@@ -10,6 +10,7 @@
 
 #include "headroom/core/bit_set.hpp"
 #include "headroom/core/fixed_vector.hpp"
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/expr/expr.hpp"
 #include "headroom/model/op_table.hpp"
 #include "headroom/parallel/recomputed_ops.hpp"
@@ -116,7 +117,7 @@ constexpr OpSet receivers_of(const OpTable& table, ValueId value, const Sharding
   return ops;
 }
 
-constexpr Storables storables(const OpTable& table, const Sharding& sharding, Detail detail) {
+HEADROOM_VECTOR_CONSTEXPR Storables storables(const OpTable& table, const Sharding& sharding, Detail detail) {
   Storables result;
   for (std::size_t i = 0; i < table.values().size(); ++i) {
     const auto id = static_cast<ValueId>(i);
@@ -237,8 +238,9 @@ constexpr StoredTensor stored_tensor(const OpTable& table, const Storable& of, c
 }  // namespace detail
 
 // Returns every tensor that the backward pass of `table` needs, kept or recomputed.
-constexpr StoredTensors stored_tensors(const OpTable& table, const Sharding& sharding,
-                                       const RecomputedOps& recomputed = {}, Detail detail = Detail::paper) {
+HEADROOM_VECTOR_CONSTEXPR StoredTensors stored_tensors(const OpTable& table, const Sharding& sharding,
+                                                       const RecomputedOps& recomputed = {},
+                                                       Detail detail = Detail::paper) {
   StoredTensors result;
   const Storables values = storables(table, sharding, detail);
   visit_stored(table, values, sharding, recomputed, detail, [&](const StoredValue& stored) {

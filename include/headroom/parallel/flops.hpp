@@ -2,6 +2,7 @@
 // are what runs, recomputation included. MFU and HFU divide these by iteration time, number of GPUs and peak.
 #pragma once
 
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/compose.hpp"
 
@@ -15,7 +16,8 @@ constexpr Expr iteration_flops(const OpTable& table, OpSet ops) {
 }
 
 // Returns the FLOPs that the backward passes of L layers recompute.
-constexpr Expr recompute_flops(const Architecture& architecture, const RecomputedOps& recomputed) {
+HEADROOM_VECTOR_CONSTEXPR Expr recompute_flops(const Architecture& architecture,
+                                               const RecomputedOps& recomputed) {
   return symbols::L * iteration_flops(layer_ops(architecture), recomputed.ops);
 }
 
@@ -23,7 +25,7 @@ constexpr Expr recompute_flops(const Architecture& architecture, const Recompute
 
 // Returns the model FLOPs of an iteration. The backward pass takes twice the forward pass: one GEMM for the
 // input gradient and one for the weight gradient.
-constexpr Expr model_flops(const Architecture& architecture) {
+HEADROOM_VECTOR_CONSTEXPR Expr model_flops(const Architecture& architecture) {
   const OpTable layer = layer_ops(architecture);
   const OpTable head = head_ops(architecture);
   return 3 * (symbols::L * detail::iteration_flops(layer, every_op(layer)) +
@@ -31,13 +33,15 @@ constexpr Expr model_flops(const Architecture& architecture) {
 }
 
 // Returns the hardware FLOPs of an iteration if every layer recomputes `recomputed`.
-constexpr Expr hardware_flops(const Architecture& architecture, const RecomputedOps& recomputed) {
+HEADROOM_VECTOR_CONSTEXPR Expr hardware_flops(const Architecture& architecture,
+                                              const RecomputedOps& recomputed) {
   return model_flops(architecture) + detail::recompute_flops(architecture, recomputed);
 }
 
 // Returns the hardware FLOPs in the convention of K22, which counts a recomputation as if it had a backward
 // pass of its own [K22 eq. 8]. Only for comparison with the HFU of the paper: a recomputation runs once.
-constexpr Expr hardware_flops_k22(const Architecture& architecture, const RecomputedOps& recomputed) {
+HEADROOM_VECTOR_CONSTEXPR Expr hardware_flops_k22(const Architecture& architecture,
+                                                  const RecomputedOps& recomputed) {
   return model_flops(architecture) + 3 * detail::recompute_flops(architecture, recomputed);
 }
 

@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/model/precision.hpp"
 #include "headroom/parallel/compose.hpp"
 
@@ -59,8 +60,8 @@ constexpr Cast of_kept_input(const OpTable& table, const Op& op, const Sharding&
 
 }  // namespace detail
 
-constexpr Casts forward_casts(const OpTable& table, const Op& op, const Sharding& sharding,
-                              Precision precision) {
+HEADROOM_VECTOR_CONSTEXPR Casts forward_casts(const OpTable& table, const Op& op, const Sharding& sharding,
+                                              Precision precision) {
   Casts casts;
   if (attends_narrow(op)) return casts;
   const PrecisionRow& row = row_of(precision);
@@ -79,8 +80,8 @@ constexpr Casts forward_casts(const OpTable& table, const Op& op, const Sharding
   return casts;
 }
 
-constexpr Casts backward_casts(const OpTable& table, const Op& op, const Sharding& sharding,
-                               Precision precision) {
+HEADROOM_VECTOR_CONSTEXPR Casts backward_casts(const OpTable& table, const Op& op, const Sharding& sharding,
+                                               Precision precision) {
   Casts casts;
   const bool scale_known = row_of(precision).scale_known;
   if (attends_narrow(op)) {

@@ -14,6 +14,7 @@
 
 #include <vector>
 
+#include "headroom/core/vector_constexpr.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/model/adapters.hpp"
 #include "headroom/model/routing_operators.hpp"
@@ -155,7 +156,8 @@ constexpr StreamingKernel stated_kernel(const Op& op, const Traffic& stated, std
           .operators = op.unfused ? kernels - 1 : 0};
 }
 
-constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, const Sharding& sharding) {
+HEADROOM_VECTOR_CONSTEXPR StreamingKernels forward_traffic(const OpTable& table, const Op& op,
+                                                           const Sharding& sharding) {
   StreamingKernels kernels;
   Expr moved;
   switch (op.kind) {
@@ -197,8 +199,9 @@ constexpr StreamingKernels forward_traffic(const OpTable& table, const Op& op, c
   return kernels;
 }
 
-constexpr StreamingKernels backward_traffic(const OpTable& table, const Op& op, const Sharding& sharding,
-                                            const TrafficOptions& options) {
+HEADROOM_VECTOR_CONSTEXPR StreamingKernels backward_traffic(const OpTable& table, const Op& op,
+                                                            const Sharding& sharding,
+                                                            const TrafficOptions& options) {
   StreamingKernels kernels;
   const Expr incoming = detail::output_gradients(table, op, sharding);
   const Expr kept = detail::kept_values(table, op, sharding);
