@@ -3,7 +3,7 @@
 // SCREENSHOTS a folder for pictures to look at.
 import assert from "node:assert/strict";
 import {spawnSync} from "node:child_process";
-import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
+import {existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {createServer} from "node:http";
 import {createRequire} from "node:module";
 import {tmpdir} from "node:os";
@@ -13,14 +13,15 @@ import {after, before, test} from "node:test";
 import {chromium} from "playwright-core";
 
 import {address_of, changed_state, commanded_model, file_name, is_model, START, state_of, state_of_command} from "../whatif/command.js";
-import {run_command} from "../whatif/engine.js";
+import {instance_of, run_command} from "../whatif/engine.js";
 
 const root = new URL("../../..", import.meta.url).pathname;
 const program = process.env.HEADROOM ?? join(root, "build/release/bin/headroom");
 const built = process.env.WHAT_IF ?? join(root, "build/what-if");
 const skip = existsSync(join(built, "headroom.wasm")) ? false : "scripts/what-if has not built the page";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const folder = mkdtempSync(join(tmpdir(), "headroom-what-if-"));
+const scratch = mkdtempSync(join(tmpdir(), "headroom-what-if-"));
+const folder = join(scratch, "pasted");
 const example = (name) => readFileSync(join(root, "examples", name), "utf8");
 
 const CONFIG = JSON.stringify({
@@ -62,16 +63,17 @@ const COMMANDS = [
 let browser;
 let server;
 let address;
-let module;
-let factory;
+let run;  // of a command, in Node
 
 const TYPES = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".wasm": "application/wasm"};
 
 before(async () => {
   if (skip) return;
+  mkdirSync(folder);
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
-  module = await WebAssembly.compile(readFileSync(join(built, "headroom.wasm")));
-  factory = (await import(join(built, "headroom.mjs"))).default;
+  const module = await WebAssembly.compile(readFileSync(join(built, "headroom.wasm")));
+  const {default: factory} = await import(join(built, "headroom.mjs"));
+  run = async (args, options) => run_command(await instance_of(factory, module), args, options);
   server = createServer((request, response) => {
     const name = normalize(new URL(request.url, "http://x").pathname);
     const file = join(built, name.endsWith("/") ? "index.html" : name);
@@ -87,7 +89,7 @@ before(async () => {
 after(async () => {
   await browser?.close();
   server?.close();
-  rmSync(folder, {recursive: true});
+  rmSync(scratch, {recursive: true});
 });
 
 function native(args) {
@@ -97,20 +99,19 @@ function native(args) {
 
 for (const args of COMMANDS) {
   test(`headroom ${args.join(" ")}`, {skip}, async () => {
-    assert.deepEqual(await run_command(factory, module, args, {files: FILES}), native(args));
+    assert.deepEqual(await run(args, {files: FILES}), native(args));
   });
 }
 
 test("YAML is refused with a reason", {skip}, async () => {
-  const {status, stderr} = await run_command(factory, module, ["estimate", "run.yaml"], {files: {"run.yaml": "base_model: x\n"}});
+  const {status, stderr} = await run(["estimate", "run.yaml"], {files: {"run.yaml": "base_model: x\n"}});
   assert.equal(status, 2);
   assert.match(stderr, /run\.yaml: is YAML, which this build cannot read/);
 });
 
 test("a search tells how far it is", {skip}, async () => {
   let told = "";
-  await run_command(factory, module, ["plan", "llama-3-70b", ...H100, "--devices", "64", "--global-batch", "128", "--fast"],
-                    {tell: (text) => { told += text; }});
+  await run(["plan", "llama-3-70b", ...H100, "--devices", "64", "--global-batch", "128", "--fast"], {tell: (text) => { told += text; }});
   assert.match(told, /best so far [\d.]+ s/);
 });
 
@@ -135,9 +136,9 @@ test("in Chromium, too, answers are the program's", {skip}, async () => {
   const {page} = await open();
   for (const args of COMMANDS.filter(([name]) => ["estimate", "explain", "plan"].includes(name))) {
     const reply = await page.evaluate(async ({args, files}) => {
-      const [{run_command, compiled}, {default: program}] = await Promise.all([import("./engine.js"), import("./headroom.mjs")]);
+      const [{compiled, instance_of: started, run_command: run_in}, {default: program}] = await Promise.all([import("./engine.js"), import("./headroom.mjs")]);
       globalThis.tested ??= await compiled("headroom.wasm");
-      return run_command(program, globalThis.tested, args, {files});
+      return run_in(await started(program, globalThis.tested), args, {files});
     }, {args, files: FILES});
     assert.deepEqual(reply, native(args), args.join(" "));
   }
@@ -184,8 +185,12 @@ test("a slider moves from the keyboard, the answer follows, and the address keep
     await page.waitForFunction(() => document.querySelector("#took").dataset.milliseconds);
     times.push(Number(await page.evaluate(() => document.querySelector("#took").dataset.milliseconds)));
   }
-  console.log(`answered in ${times.map((time) => time.toFixed(0)).join(", ")} ms`);
-  assert.ok(Math.min(...times) < 250);
+  // Of a machine that has other things to do, too, only what the program itself takes says how long is long.
+  const began = performance.now();
+  native(["estimate", START.model, "--devices", "64", "-t", "8", "-p", "4", ...H100, "--format", "json", "--no-suggestions"]);
+  const own = performance.now() - began;
+  console.log(`answered in ${times.map((time) => time.toFixed(0)).join(", ")} ms; the program takes ${own.toFixed(0)} ms`);
+  assert.ok(Math.min(...times) < 8 * own);
   assert.match(page.url(), /pipeline_parallel=2/);
   const now = await page.textContent("#verdict");
   assert.notEqual(now, before);
@@ -200,7 +205,7 @@ test("what is refused is said in words, and goes away", {skip}, async () => {
   await page.getByLabel("GPUs").fill("60");
   await page.waitForSelector("#verdict.refused");
   assert.match(await page.textContent("#verdict"), /must be a multiple of --tensor-parallel times --pipeline-parallel/);
-  await page.getByLabel("GPUs").fill("96");
+  await page.getByLabel("GPUs").fill("128");
   await page.waitForSelector("#verdict.fits");
 });
 

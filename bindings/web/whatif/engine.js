@@ -1,18 +1,24 @@
 // Runs commands of the program in WebAssembly. Each has an instance of its own, as each has a process of its own elsewhere:
 // nothing of one command reaches the next.
 
-// Resolves to {status, stdout, stderr}. `program`: what headroom.mjs exports. `module`: the compiled headroom.wasm.
-// `files`: {name: text} beside which the command starts. `tell`: called with what a terminal would show on stderr, while the
-// command runs.
-export async function run_command(program, module, args, {files = {}, tell} = {}) {
-  const instance = await program({
+// Resolves to an instance that waits for its command. `program`: what headroom.mjs exports. `module`: the compiled
+// headroom.wasm.
+export function instance_of(program, module) {
+  return program({
     thisProgram: "headroom", noInitialRun: true,
     instantiateWasm(imports, done) {
       WebAssembly.instantiate(module, imports).then((made) => done(made, module));
       return {};
     },
   });
+}
+
+// Runs the one command of an instance. Returns {status, stdout, stderr}. `files`: {name: text} beside which the command
+// starts. `tell`: called with what a terminal would show on stderr, while the command runs.
+export function run_command(instance, args, {files = {}, tell} = {}) {
   const {FS} = instance;
+  FS.mkdir("/pasted");  // a config.json has the name of its folder
+  FS.chdir("/pasted");
   for (const [name, text] of Object.entries(files)) FS.writeFile(name, text);
   const stdout = captured(FS, 1);
   const stderr = captured(FS, 2, tell);

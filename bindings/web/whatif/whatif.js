@@ -15,7 +15,7 @@ const place = (id) => document.getElementById(id);
 const lists = {models: [], systems: [], software: []};
 let state = state_of(location.hash);
 let reply = null;
-let runners = null;  // {quick, rest, search}
+let runners = null;  // {quick, layer, rest, search}
 
 function errors_of(stderr) {
   const lines = stderr.split("\n").filter((line) => line.startsWith("headroom: ") && !/^headroom: (assumed|note|warning)/.test(line));
@@ -72,7 +72,7 @@ async function answer_newest() {
     newest = null;
     const [estimate, explanation] = await Promise.all([
       runners.quick.run(estimate_command(asked, "--no-suggestions", "--format", "json")),
-      runners.quick.run(explain_command(asked, "--format", "json"))]);
+      runners.layer.run(explain_command(asked, "--format", "json"))]);
     if (newest) continue;
     if (estimate.status === 0 || estimate.status === 3) {
       reply = JSON.parse(estimate.stdout);
@@ -202,7 +202,7 @@ async function start() {
   document.body.append(tip);
   follow_tips(place("page"));
   const module = await compiled(new URL("headroom.wasm", import.meta.url));
-  runners = {quick: new Runner(module), rest: new Runner(module), search: new Runner(module)};
+  runners = Object.fromEntries(["quick", "layer", "rest", "search"].map((name) => [name, new Runner(module)]));
   addEventListener("hashchange", () => {
     state = state_of(location.hash);
     changed();
