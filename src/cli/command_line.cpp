@@ -60,8 +60,9 @@ void note_outputs(const App& app) {
   for (const auto& [output, ending] : app.outputs) {
     if (output->count() == 0) continue;
     const std::string& file = output->results().back();
-    if (!file.ends_with(ending)) problems.push_back({long_flag_of(*output), "must end in " + ending});
-    collect(problems, [&] { will_write(long_flag_of(*output), file); });
+    const std::string flag = long_flag_of(*output);
+    if (!file.ends_with(ending)) problems.push_back({flag, "must end in " + ending});
+    collect(problems, [&] { will_write(flag, file); });
   }
   if (!problems.empty()) throw InputError(std::move(problems));
 }

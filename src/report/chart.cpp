@@ -72,13 +72,15 @@ std::vector<LegendEntry> legend_of(const Bars& bars) {
   std::vector<LegendEntry> entries;
   for (const Bar& bar : bars.bars) {
     for (const Part& part : bar.parts) {
-      const bool known = std::ranges::find(entries, part.name, &LegendEntry::name) != entries.end();
+      const bool known = std::any_of(entries.begin(), entries.end(),
+                                     [&](const LegendEntry& entry) { return entry.name == part.name; });
       if (!known) entries.push_back({part.name, square(part.colour)});
     }
   }
   const auto line = [](std::string_view stroke) { return fmt::format("<path d=\"M6 0V12\" {}/>", stroke); };
   if (bars.limit) entries.push_back({bars.limit_name, line(dashes)});
-  const bool marked = std::ranges::any_of(bars.bars, [](const Bar& bar) { return bar.mark.has_value(); });
+  const bool marked =
+      std::any_of(bars.bars.begin(), bars.bars.end(), [](const Bar& bar) { return bar.mark.has_value(); });
   if (marked) entries.push_back({bars.mark_name, line(solid)});
   return entries;
 }
@@ -184,9 +186,9 @@ Frame frame_of(const Plot& plot) {
   }
   if (xs.empty()) xs.push_back(0);
   if (ys.empty()) ys.push_back(0);
-  const auto [x_least, x_most] = std::ranges::minmax(xs);
-  const auto [y_least, y_most] = std::ranges::minmax(ys);
-  return {LinearAxis::over(x_least, x_most), LinearAxis::over(y_least, y_most)};
+  const auto [x_least, x_most] = std::minmax_element(xs.begin(), xs.end());
+  const auto [y_least, y_most] = std::minmax_element(ys.begin(), ys.end());
+  return {LinearAxis::over(*x_least, *x_most), LinearAxis::over(*y_least, *y_most)};
 }
 
 std::string scales(const Plot& plot, const Frame& frame) {
@@ -257,8 +259,10 @@ Chart drawn(const Plot& plot) {
     chart.svg += line_of(series, frame, colour) + dots_of(series, frame, colour);
     entries.push_back({series.name, square(series.colour)});
   }
-  const bool hollow = std::ranges::any_of(
-      plot.series, [](const Series& series) { return std::ranges::any_of(series.points, &Point::hollow); });
+  const bool hollow = std::any_of(plot.series.begin(), plot.series.end(), [](const Series& series) {
+    return std::any_of(series.points.begin(), series.points.end(),
+                       [](const Point& point) { return point.hollow; });
+  });
   if (hollow)
     entries.push_back(
         {plot.ring_name, "<circle cx=\"6\" cy=\"6\" r=\"4\" stroke=\"#1c1c1c\" fill=\"white\"/>"});

@@ -83,7 +83,8 @@ void add_time(const OrderedJson& account, std::vector<Chart>& charts) {
     const double seconds = number_of(value).value_or(0);
     if (seconds > 0) parts.push_back({name_of_term(member), seconds, 0});
   }
-  std::ranges::stable_sort(parts, std::ranges::greater(), &Part::value);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& x, const Part& y) { return x.value > y.value; });
   chart::Bars bars{.title = "Where the iteration goes, on the busiest rank", .text = seconds_label};
   const double whole = number_in(account, {"time", "iteration_seconds"}).value_or(0);
   for (const Part& part : parts) {
@@ -138,7 +139,8 @@ std::string point_note(const OrderedJson& point, const std::string& what) {
 
 // Smallest first, as their line is drawn.
 void sort_by_memory(std::vector<chart::Point>& points) {
-  std::ranges::stable_sort(points, {}, &chart::Point::x);
+  std::stable_sort(points.begin(), points.end(),
+                   [](const chart::Point& a, const chart::Point& b) { return a.x < b.x; });
 }
 
 void add_pareto(const OrderedJson& reply, const OrderedJson& best, std::vector<Chart>& charts) {

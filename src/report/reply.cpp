@@ -25,8 +25,8 @@ constexpr std::array<KindMembers, 5> kind_members{{{ReplyKind::plan, {"plans", "
 ReplyKind kind_of(const OrderedJson& reply, const std::string& name) {
   if (reply.is_object() && reply.value("format", OrderedJson()) == 2) {
     for (const auto& [kind, members] : kind_members) {
-      if (std::ranges::all_of(members, [&](const char* member) { return reply.contains(member); }))
-        return kind;
+      const auto is_there = [&](const char* member) { return reply.contains(member); };
+      if (std::all_of(members.begin(), members.end(), is_there)) return kind;
     }
   }
   throw InputError(name,

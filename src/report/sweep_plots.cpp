@@ -40,7 +40,8 @@ std::string longest_field(const OrderedJson& rows) {
     for (const auto& [field, value] : point->items()) {
       const auto number = number_of(value);
       if (!number) continue;
-      auto found = std::ranges::find(fields, field, &std::pair<std::string, std::set<double>>::first);
+      auto found = std::find_if(fields.begin(), fields.end(),
+                                [&name = field](const auto& each) { return each.first == name; });
       if (found == fields.end()) found = fields.insert(fields.end(), {field, {}});
       found->second.insert(*number);
     }
@@ -85,7 +86,8 @@ chart::Plot plot_of(const OrderedJson& rows, const std::string& field, const Dra
     if (!x || !value) continue;
     const OrderedJson& point = *member_of(row, {"point"});
     const std::string name = others_text(point, field);
-    auto series = std::ranges::find(plot.series, name, &chart::Series::name);
+    auto series = std::find_if(plot.series.begin(), plot.series.end(),
+                               [&](const chart::Series& each) { return each.name == name; });
     if (series == plot.series.end()) {
       if (plot.series.size() == line_colours.size()) {
         left_out.insert(name);
@@ -96,7 +98,9 @@ chart::Plot plot_of(const OrderedJson& rows, const std::string& field, const Dra
     const double y = *value / figure.unit;
     series->points.push_back({*x, y, row_note(row, point, y, figure), runs_out(row)});
   }
-  for (chart::Series& series : plot.series) std::ranges::stable_sort(series.points, {}, &chart::Point::x);
+  for (chart::Series& series : plot.series)
+    std::stable_sort(series.points.begin(), series.points.end(),
+                     [](const chart::Point& a, const chart::Point& b) { return a.x < b.x; });
   if (!left_out.empty())
     plot.title += fmt::format(", {} of {} lines", line_colours.size(), line_colours.size() + left_out.size());
   if (plot.series.size() == 1 && plot.series.front().name.empty()) plot.series.front().name = figure.title;
