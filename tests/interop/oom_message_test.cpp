@@ -87,6 +87,10 @@ TEST_CASE("out of memory: messages of other releases and programs") {
   CHECK(told("slurmstepd: error: Detected 1 oom_kill event in StepId=3").cause == OomCause::host);
   CHECK(told("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1024 bytes.").message.asked ==
         Bytes(1024));
+  std::string newer = recent("2.00 GiB", "100.00 MiB", "78.50 GiB", "66.25 GiB", "9.00 GiB");
+  newer.erase(newer.find("CUDA_ALLOC_CONF"), 5);  // PyTorch 2.10 advises PYTORCH_ALLOC_CONF
+  CHECK(told(newer).message.expandable);
+  CHECK(told(newer).cause == OomCause::fragmentation);
   CHECK_FALSE(read_oom_message("all is well").has_value());
   CHECK_FALSE(read_oom_message("").has_value());
 }

@@ -1,4 +1,4 @@
-// Reads the messages of a GPU or a host that ran out of memory from a log: those of PyTorch 1.0 to 2.9, the
+// Reads the messages of a GPU or a host that ran out of memory from a log: those of PyTorch 1.0 to 2.10, the
 // CUDA driver, NCCL, cuBLAS, XLA and the Linux kernel.
 #pragma once
 
