@@ -119,7 +119,9 @@ TEST_CASE("strategy: interleaving needs a pipeline") {
 
 TEST_CASE("strategy: interleaving and the interleaved schedule need each other") {
   CHECK(problem([](Strategy& it) { it.virtual_pipeline = 2; }) ==
-        Problem{"schedule", "must be interleaved when `virtual_pipeline` is above 1"});
+        Problem{"schedule",
+                "must be interleaved or zero-bubble-v or v-half or v-min or dualpipe-v or looped-bfs when "
+                "`virtual_pipeline` is 2, not 1f1b"});
   CHECK(problem([](Strategy& it) { it.schedule = ScheduleKind::interleaved; }) ==
         Problem{"virtual_pipeline", "must be at least 2 for `schedule` interleaved"});
 }

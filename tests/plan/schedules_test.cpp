@@ -250,7 +250,8 @@ TEST_CASE("schedules: what each asks of the layout is said in the words of its f
         "ranks), not 17");
   CHECK(problem(ScheduleKind::dualpipe, 3, 1, 64).rule == "must be even for `schedule` dualpipe, not 3");
   CHECK(problem(ScheduleKind::zero_bubble_h2, 8, 2, 64).rule ==
-        "must be interleaved when `virtual_pipeline` is above 1");
+        "must be interleaved or zero-bubble-v or v-half or v-min or dualpipe-v or looped-bfs when "
+        "`virtual_pipeline` is 2, not zero-bubble-h2");
 }
 
 TEST_CASE("schedules: a stack runs those that it lists") {

@@ -3,7 +3,9 @@
 #include <array>
 #include <cmath>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/core/joined.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom::rules {
@@ -27,6 +29,18 @@ bool fits_layers(const RuleCase& it) {
 bool refuses_stages(const Strategy& strategy) {
   return strategy.virtual_pipeline >= 1 &&
          !admits_virtual_pipeline(strategy.schedule, strategy.virtual_pipeline);
+}
+
+// Names the schedules that run a rank's virtual stages: those of the stack, if it lists any, or else all.
+std::string schedules_for_stages(const RuleCase& it) {
+  std::vector<ScheduleKind> all;
+  std::vector<ScheduleKind> of_stack;
+  for (const auto& [kind, name] : spellings<ScheduleKind>) {
+    if (!admits_virtual_pipeline(kind, it.strategy.virtual_pipeline)) continue;
+    all.push_back(kind);
+    if (contains(it.software.schedules, kind)) of_stack.push_back(kind);
+  }
+  return joined(of_stack.empty() ? all : of_stack, " or ");
 }
 
 constexpr std::array pipeline_rows{
@@ -53,7 +67,11 @@ constexpr std::array pipeline_rows{
            const Strategy& strategy = it.strategy;
            return !refuses_stages(strategy) || runs_in_v(strategy.schedule) || strategy.virtual_pipeline <= 1;
          },
-         "must be interleaved when `virtual_pipeline` is above 1", "arXiv:2104.04473, section 2.2.2"},
+         "must be {} when `virtual_pipeline` is {}, not {}",
+         "arXiv:2104.04473, section 2.2.2",
+         [](const RuleCase& it) {
+           return shown(schedules_for_stages(it), it.strategy.virtual_pipeline, it.strategy.schedule);
+         }},
     Rule{"pipeline_parallel",
          [](const RuleCase& it) {
            return !repeats_block(it.strategy.schedule) || it.strategy.pipeline_parallel <= most_block_ranks;
