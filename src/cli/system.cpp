@@ -41,8 +41,9 @@ void add_system(Command program, ExitCode& exit_code) {
        "performance.device.half_peak='835 TFLOP/s' --set performance.device.memory_bandwidth='3.9 TB/s' -o "
        "h100-nvl.json"});
   made.footer(
-      "Rates follow the figures: arithmetic the peaks, what products move the memory bandwidth, collectives "
-      "the links. They are assumed, which every result says; headroom calibrate fits them to samples.");
+      "If device or a figure of performance.device is set, this is another GPU: its rates follow the figures "
+      "(arithmetic the peaks, what GEMMs move the memory bandwidth, collectives the links) and are assumed, "
+      "which every result says. Else the rates stay as they are. headroom calibrate fits rates to samples.");
   made.on_run([flags, &exit_code] { exit_code = write_new_system(*flags); });
 }
 

@@ -125,6 +125,15 @@ TEST_CASE("system: a new one has rates scaled by its data sheet, every one assum
   CHECK(write_system(parse_system(write_system(made), "mine.json")) == write_system(made));
 }
 
+TEST_CASE("system: a new one with the GPU of another has that one's rates, as they were measured") {
+  const System base = read_system("dgx-h100-80g");
+  const System made = new_system("dgx-h100-80g", {"performance.network.nic_bandwidth=25 GB/s"});
+  CHECK(made.performance->network.nic_bandwidth.count() == 25e9);
+  CHECK(made.performance->rates == base.performance->rates);
+  CHECK(made.performance->rates.products.held_out_ratios.has_value());
+  CHECK(made.runs_of.empty());
+}
+
 TEST_CASE("system: a file can leave its rates to another's, scaled by the figures of both devices") {
   const std::string head = R"({"format": 1, "source": "mine", "scaled_from": )";
   const System system = parse_system(
