@@ -38,7 +38,8 @@ AskedStrategy read_inquiry(const std::string& why, const AllFlags& flags, const 
   use_stack_defaults(asked, request);
   for (Problem& problem : unreadable) problem.where = "--why " + as_typed(problem).where;
   if (!unreadable.empty()) throw InputError(std::move(unreadable));
-  const Transformer model = with_attention(request.model, base.software.attention_kernel);
+  Transformer model = with_attention(request.model, base.software.attention_kernel);
+  model.source = base.model.source;  // names the number of layers that --find max-layers found
   if (model != base.model || request.workload != base.workload || request.detail != base.detail) {
     throw InputError("--why",
                      "asks about a strategy: model, batch, sequence and detail are those of the plan");
