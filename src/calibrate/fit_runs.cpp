@@ -188,7 +188,8 @@ void warn_of_worth(const RunCalibration& result, std::vector<std::string>& warni
         "no run is held out: a single configuration cannot show how well its fit predicts another");
   } else if (median_absolute(unseen) >= median_absolute(before)) {
     warnings.emplace_back(
-        "the fit predicts runs that it was not fitted to no better than the base does: keep the base");
+        "the fit predicts runs that it was not fitted to no better than the base does: keep the base, or "
+        "use the fit for its interval alone");
   }
 }
 
