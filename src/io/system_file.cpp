@@ -326,10 +326,11 @@ System with_figures(const std::string& base_name, const std::vector<std::string>
     if (!named)
       system.source = fmt::format("{} with other figures. Its source: {}", base.name, system.source);
   }
-  if (system.device != base.device || system.performance->device != base.performance->device)
+  if (system.device != base.device || system.performance->device != base.performance->device) {
     scale_rates(system, base, meant);
-  else  // the same GPU in another cluster: its kernels were measured
+  } else {  // the same GPU in another cluster: its kernels were measured
     system.performance->run_spread.reset();
+  }
   // Read again, to be checked like any file, with the rates that were set.
   Document scaled = read_document(write_system(system), base_name);
   std::vector<std::string> rates;

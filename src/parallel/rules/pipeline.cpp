@@ -67,8 +67,7 @@ constexpr std::array pipeline_rows{
            const Strategy& strategy = it.strategy;
            return !refuses_stages(strategy) || runs_in_v(strategy.schedule) || strategy.virtual_pipeline <= 1;
          },
-         "must be {} when `virtual_pipeline` is {}, not {}",
-         "arXiv:2104.04473, section 2.2.2",
+         "must be {} when `virtual_pipeline` is {}, not {}", "arXiv:2104.04473, section 2.2.2",
          [](const RuleCase& it) {
            return shown(schedules_for_stages(it), it.strategy.virtual_pipeline, it.strategy.schedule);
          }},
