@@ -47,6 +47,20 @@ inline constexpr std::array<headroom::Spelling<headroom::cli::When>, 3>
 
 namespace headroom::cli {
 
+namespace {
+
+// By the locale of the environment, whose first variable that is set decides.
+bool has_unicode() {
+  for (const char* const variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string_view locale = environment(variable);
+    if (locale.empty()) continue;
+    return locale.ends_with("UTF-8") || locale.ends_with("utf8") || locale.ends_with("utf-8");
+  }
+  return false;
+}
+
+}  // namespace
+
 Style style_of(const OutputFlags& flags) {
   std::vector<Problem> problems;
   Style style;
@@ -61,6 +75,7 @@ Style style_of(const OutputFlags& flags) {
   style.columns = static_cast<std::size_t>(columns);
   const bool wanted = terminal && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   style.verbose = flags.verbose;
+  style.blocks = terminal && has_unicode() && environment("TERM") != "dumb";
   style.colour = when == When::always || (when == When::automatic && wanted);
   return style;
 }

@@ -11,6 +11,7 @@
 #include "report/estimate_lines.hpp"
 #include "report/launch.hpp"
 #include "report/text.hpp"
+#include "report/text_bar.hpp"
 
 namespace headroom {
 namespace {
@@ -79,14 +80,26 @@ Table gib_table(const Plan& plan, bool all) {
   return table;
 }
 
-// A bar of at least one mark, `whole` being as long as the row allows.
-std::string bar(double part, double whole) {
-  constexpr double columns = 40;
-  return std::string(static_cast<std::size_t>(std::max(std::lround(columns * part / whole), 1L)), '#');
+// The table of ranks with how much of a GPU's memory each takes as a bar, where the screen has room for it.
+Table with_bars(const Plan& plan, const Style& style, const Table& table) {
+  constexpr double columns = 11;
+  Bytes scale = plan.request.system.memory;
+  for (const RankMemory& rank : plan.ranks) scale = std::max(scale, total(rank));
+  Table drawn = table;
+  drawn.columns.push_back({.name = "of capacity", .align = Align::left, .expendable = 1});
+  std::size_t row = 0;
+  for (const std::size_t i : shown_ranks(plan, false)) {
+    if (drawn.rows[row].front() == "..") drawn.rows[row++].emplace_back();
+    drawn.rows[row++].push_back(text_bar(total(plan.ranks[i]) / scale, columns, true));
+  }
+  const bool hidden = to_aligned(drawn, style.columns).find("Hidden columns") != std::string::npos;
+  return hidden ? table : drawn;
 }
 
+constexpr double bar_columns = 40;
+
 // Memory of the peak rank: a bar for each part that takes any.
-Table memory_bars(const Plan& plan) {
+Table memory_bars(const Plan& plan, const Style& style) {
   const RankMemory& rank = plan.ranks[plan.peak_rank];
   const Bytes capacity = plan.request.system.memory;
   const Bytes scale = std::max(total(rank), capacity);
@@ -95,20 +108,21 @@ Table memory_bars(const Plan& plan) {
     const Bytes bytes = part.of(rank);
     if (bytes == Bytes(0)) continue;
     table.rows.push_back({std::string(part.words), in_gib(bytes),
-                          fmt::format("{:.1f}%", 100 * (bytes / capacity)), bar(bytes / scale, 1)});
+                          fmt::format("{:.1f}%", 100 * (bytes / capacity)),
+                          text_bar(bytes / scale, bar_columns, style.blocks)});
   }
   return table;
 }
 
 // Time of an iteration: a bar for each part that takes any.
-Table time_bars(const IterationTime& iteration) {
+Table time_bars(const IterationTime& iteration, const Style& style) {
   Table table{.columns = {{"time", Align::left}, {"seconds"}, {"of iteration"}, {"", Align::left}}};
   for (const auto& [name, part] : breakdown_parts) {
     const double share = iteration.breakdown.*part / iteration.total;
     constexpr double worth_a_row = 5e-5;
     if (share < worth_a_row) continue;
     table.rows.push_back({words(name), fmt::format("{:.3f}", (iteration.breakdown.*part).count()),
-                          fmt::format("{:.1f}%", 100 * share), bar(share, 1)});
+                          fmt::format("{:.1f}%", 100 * share), text_bar(share, bar_columns, style.blocks)});
   }
   return table;
 }
@@ -120,7 +134,7 @@ std::string training_text(const EstimateReply& report) {
 std::string timeline_text(const Trace& trace, const Plan& plan, const Style& style) {
   const IterationTime& iteration = plan.timing->iteration;
   const Seconds end = iteration.schedule.makespan;
-  const TimelineSize size{.columns = static_cast<std::int64_t>(style.columns)};
+  const TimelineSize size{.columns = static_cast<std::int64_t>(style.columns), .blocks = style.blocks};
   return "\n" + timeline(trace.steps, iteration.shape.ranks, end, size) + "\n" +
          memory_plot(trace, static_cast<std::int64_t>(plan.peak_rank), end, size);
 }
@@ -255,16 +269,17 @@ std::string estimate_text(const EstimateReply& report, const EstimateWords& word
   if (plan.host && !lacks(*plan.host)) text += host_memory_text(*plan.host) + ".\n";
   if (plan.timing) text += (markdown ? "\n" : "") + time_line(report, plan, style) + "\n";
   text += training_text(report);
-  text += '\n' + render_table(gib_table(plan, markdown), style);
+  const Table ranks = gib_table(plan, markdown);
+  text += '\n' + render_table(style.blocks && !markdown ? with_bars(plan, style, ranks) : ranks, style);
   text += fmt::format("\nPP rank {} has the peak {}:\n{}", plan.peak_rank,
                       moment_text(plan, plan.ranks[plan.peak_rank]), markdown ? "\n" : "");
-  text += render_table(memory_bars(plan), style);
+  text += render_table(memory_bars(plan, style), style);
   text += allocator_line(plan);
   if (report.peak_tensors) text += tensors_text(*report.peak_tensors, style);
   if (plan.timing) {
     const IterationTime& iteration = plan.timing->iteration;
     text += fmt::format("\nOn PP rank {}, the busiest:\n{}", iteration.critical_rank, markdown ? "\n" : "");
-    text += render_table(time_bars(iteration), style);
+    text += render_table(time_bars(iteration, style), style);
     text += exchanges_line(plan);
     if (report.trace) text += timeline_text(*report.trace, plan, style);
   }

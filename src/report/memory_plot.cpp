@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/counts.hpp"
+#include "report/text_bar.hpp"
 
 namespace headroom {
 namespace {
@@ -80,10 +81,10 @@ std::string memory_plot(const Trace& trace, std::int64_t rank, Seconds end, cons
   const Bytes bottom = resident.state + resident.reserved;
   std::string text;
   for (std::int64_t line = plot_lines; line > 0; --line) {
-    const Bytes from = (real(line) - 0.5) / real(plot_lines) * peak;
     text +=
         fmt::format("{:>{}.2f} ", (bottom + real(line) / real(plot_lines) * peak).count() / gibi, label - 1);
-    for (const Bytes bytes : most) text += bytes > from ? '#' : ' ';
+    for (const Bytes bytes : most)
+      text += filled(real(plot_lines) * (bytes / peak) - real(line - 1), size.blocks);
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }

@@ -32,6 +32,7 @@ struct Style {
   std::size_t columns;   // width of a line for readers
   bool colour;           // colours verdicts, for a terminal
   bool verbose = false;  // lists assumptions and all warnings
+  bool blocks = false;   // draws bars with Unicode's blocks, for a terminal that has them
   friend bool operator==(const Style&, const Style&) = default;
 };
 

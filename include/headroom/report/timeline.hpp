@@ -12,6 +12,7 @@ namespace headroom {
 struct TimelineSize {
   std::int64_t columns = 100;  // of the whole row, label included
   std::int64_t rows = 16;      // if there are more ranks: evenly spaced ones, the first and last included
+  bool blocks = false;         // Unicode's blocks in the plot of memory
   friend bool operator==(const TimelineSize&, const TimelineSize&) = default;
 };
 
