@@ -423,8 +423,7 @@ void add_plan(Command program, ExitCode& exit_code) {
        "headroom plan gpt3-175b --devices 64 --global-batch 64 --find max-sequence",
        "headroom plan gpt3-175b --global-batch 1536 --tokens 300B --deadline 30d --price-per-gpu-hour 2.50",
        "headroom plan gpt3-175b --devices 512,768,1024 --global-batch 960:1536 --tokens 300B",
-       "headroom plan llama-3-70b --devices 512 --system h100,b200 --tokens 15T --price "
-       "h100=2.50,b200=4.10"});
+       "headroom plan llama-3-70b --devices 512 --system h100,b200 --tokens 15T --price h100=2.5,b200=4.1"});
   command.footer(
       "Ctrl-C once ends the search with the best found so far, twice the program.\n"
       "Exit code: 0 done, 2 bad input, 3 nothing fits or meets what is asked.");
