@@ -217,10 +217,11 @@ std::optional<FrontierPoint> Frontier::windowed(Bytes memory, const Watch& watch
 
 std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
   Parts& parts = *parts_;
+  const std::vector<FrontierRank>& ranks = parts.ranks_with_options();
   StagedPoint point{.budget = budget, .ranks = {}, .peak = {}};
   std::vector<StageCost> stages(parts.places.size());
   for (std::int64_t number = 0; number < parts.pipeline_ranks; ++number) {
-    const FrontierRank& rank = parts.ranks[index(number)];
+    const FrontierRank& rank = ranks[index(number)];
     const auto fits = std::partition_point(rank.options.begin(), rank.options.end(),
                                            [&](const RankOption& option) { return option.total > budget; });
     if (fits == rank.options.end()) return std::nullopt;

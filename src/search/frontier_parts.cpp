@@ -78,8 +78,6 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
   choices = combined(fronts);
   for (std::size_t kind = 0; kind < fronts.size(); ++kind) of_a_kind.push_back(alone(fronts, kind));
 
-  std::vector<std::vector<IndexedMix>> mixes;  // of ranks with different chunks
-  std::vector<std::size_t> mixes_of_rank;
   for (std::int64_t number = 0; number < shape.ranks; ++number) {
     FrontierRank rank;
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -87,19 +85,28 @@ Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), comp
       rank.layers = std::max(rank.layers, rank.chunks.back().layers);
     }
     if (!has_unit_bytes(request.strategy, request.workload, request.software)) rank.kind = only_kind(rank);
+    ranks.push_back(std::move(rank));
+  }
+}
+
+const std::vector<FrontierRank>& Frontier::Parts::ranks_with_options() {
+  if (!ranks.front().options.empty()) return ranks;
+  std::vector<std::vector<IndexedMix>> mixes;  // of ranks with different chunks
+  std::vector<std::size_t> mixes_of_rank;
+  for (auto rank = ranks.begin(); rank != ranks.end(); ++rank) {
     // Ranks with equal chunks have equal mixes; they differ in the microbatches that they hold.
-    const auto alike = std::find_if(ranks.begin(), ranks.end(),
-                                    [&](const FrontierRank& other) { return other.chunks == rank.chunks; });
-    if (alike == ranks.end()) {
+    const auto alike = std::find_if(ranks.begin(), rank,
+                                    [&](const FrontierRank& other) { return other.chunks == rank->chunks; });
+    if (alike == rank) {
       mixes_of_rank.push_back(mixes.size());
-      mixes.push_back(mixes_of(rank));
+      mixes.push_back(mixes_of(*rank));
     } else {
       mixes_of_rank.push_back(mixes_of_rank[static_cast<std::size_t>(alike - ranks.begin())]);
     }
-    ranks.push_back(std::move(rank));
   }
-  for (std::int64_t number = 0; number < shape.ranks; ++number)
-    ranks[index(number)].options = options_of(number, mixes[mixes_of_rank[index(number)]]);
+  for (std::size_t number = 0; number < ranks.size(); ++number)
+    ranks[number].options = options_of(std::int64_t(number), mixes[mixes_of_rank[number]]);
+  return ranks;
 }
 
 void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {

@@ -41,6 +41,9 @@ struct Frontier::Parts {
     return rank.kind ? of_a_kind[*rank.kind] : choices;
   }
 
+  // Returns the ranks with the mixes that each can have, which take most of the time: found when first asked for.
+  const std::vector<FrontierRank>& ranks_with_options();
+
   Request request;            // without recomputation
   mutable Composer composer;  // works out what it is asked for once
   std::int64_t pipeline_ranks = 1;
