@@ -1,6 +1,7 @@
 #include "headroom/answer/views.hpp"
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/error.hpp"
 #include "headroom/plan/allocator_use.hpp"
 
 namespace headroom {
@@ -44,8 +45,17 @@ std::vector<Rung> ladder_of(const Plan& plan) {
   return rungs;
 }
 
+std::vector<FrontierPoint> frontier_of(const Plan& plan) {
+  if (!plan.timing) return {};
+  try {
+    return Frontier(plan.request).uniform();
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 Views views_of(const Plan& plan) {
-  Views views{.layer = layer_of(plan), .ladder = ladder_of(plan)};
+  Views views{.layer = layer_of(plan), .ladder = ladder_of(plan), .frontier = frontier_of(plan)};
   if (plan.timing && trace_steps(plan) <= most_drawn_steps) views.schedule = trace_of(plan);
   return views;
 }

@@ -131,6 +131,13 @@ OrderedJson rung_json(const Rung& rung) {
   return json;
 }
 
+OrderedJson point_json(const FrontierPoint& point) {
+  const Strategy strategy{.recompute = point.recompute};
+  return {{"peak_bytes", number(point.peak)},
+          {"iteration_seconds", point.iteration.count()},
+          {"recompute", to_json(strategy)["recompute"]}};
+}
+
 // What the reply around it has already.
 OrderedJson layer_json(const ExplainReply& layer) {
   OrderedJson json = explain_json(layer);
@@ -167,6 +174,7 @@ OrderedJson views_json(const Views& views, std::int64_t peak_rank) {
   OrderedJson ladder = OrderedJson::array();
   for (const Rung& rung : views.ladder) ladder.push_back(rung_json(rung));
   OrderedJson json{{"ladder", std::move(ladder)}};
+  for (const FrontierPoint& point : views.frontier) json["frontier"].push_back(point_json(point));
   if (views.layer) json["layer"] = layer_json(*views.layer);
   if (views.schedule) json["schedule"] = schedule_json(*views.schedule, peak_rank);
   return json;

@@ -55,6 +55,18 @@ TEST_CASE("ladder: no rung that the stack cannot run, or that TP 1 has no use fo
   }
 }
 
+TEST_CASE("frontier of a plan: its own recomputation is not beaten by less memory in less time") {
+  const Plan plan = plan_of("gpt3-175b", "megatron-2022", interleaved, 64);
+  const std::vector<FrontierPoint> frontier = frontier_of(plan);
+  REQUIRE(frontier.size() > 10);
+  const FrontierPoint* const own = within(frontier, peak(plan));
+  REQUIRE(own != nullptr);
+  CHECK(own->iteration <= plan.timing->iteration.total);
+  CHECK(std::none_of(frontier.begin(), frontier.end(), [&](const FrontierPoint& point) {
+    return point.peak > peak(plan) && point.iteration >= plan.timing->iteration.total;
+  }));
+}
+
 TEST_CASE("views: the schedule has every pass, and the layer explains this strategy") {
   const Plan plan = plan_of("gpt3-175b", "megatron-2022", interleaved, 64);
   const Views views = views_of(plan);

@@ -166,6 +166,19 @@ function ladder_section(ladder, memory, strategy) {
                  legend([...legend_of(rows), {name: "capacity", rule: "rule"}]));
 }
 
+function frontier_section(frontier, {memory, time, strategy}) {
+  if (!frontier || frontier.length < 2) return null;
+  const point = (group, peak, seconds, name) => ({x: peak, y: seconds, group, big: group === 1,
+                                                  tip: `${gib(peak)}, ${seconds_text(seconds)}\n${name}`});
+  const points = frontier.map((set) => point(0, set.peak_bytes, set.iteration_seconds, recompute_text(set.recompute)));
+  points.push(point(1, memory.peak_bytes, time.iteration_seconds, `this plan: ${recompute_text(strategy.recompute)}`));
+  return section("What recomputation buys", "The same layout: for every budget of memory the set of ops of a layer, and the number of layers, " +
+                 "that takes the least time. The dashed line is the memory of a GPU.",
+                 scatter(points, [{name: "frontier", colour: 0}, {name: "this plan", colour: 3}],
+                         {x: "peak memory", y: "iteration", format_x: gib, format_y: seconds_text,
+                          line: memory.capacity_bytes, label: `frontier of ${frontier.length} sets with the plan on it`}));
+}
+
 function routing_section(routing) {
   if (!routing) return null;
   const columns = [column("quantile of loads", (x) => x.quantile, (x) => percent(x, 0)),
@@ -232,6 +245,7 @@ function plan_sections(plan) {
     views?.schedule ? schedule_section(views.schedule, memory) : null,
     layer_section(views?.layer),
     ladder_section(views?.ladder, memory, strategy),
+    frontier_section(views?.frontier, plan),
     routing_section(plan.routing),
     alternatives_section(plan.alternatives, memory, time),
     launch_section(plan),

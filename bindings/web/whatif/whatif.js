@@ -1,7 +1,7 @@
 // The what-if page: every change of a control asks the program, which runs in workers, and draws its reply as pages of
 // replies do.
 /* global el, section, folded, tip, follow_tips, sortable, column, copied, size_columns, recompute_text, verdict_line, verdict_cell,
-   headline_cards, memory_section, time_section, tensors_section, schedule_section, layer_section, ladder_section, routing_section,
+   headline_cards, memory_section, time_section, tensors_section, schedule_section, layer_section, ladder_section, frontier_section, routing_section,
    alternatives_section, notes_section, plan_page, seconds_text, percent, gib */
 import {address_of, as_typed, changed_state, commanded_model, estimate_command, explain_command, is_model, search_command, START, state_of, state_of_command} from "./command.js";
 import {controls} from "./controls.js";
@@ -54,7 +54,7 @@ function show_rest(answer, asked) {
   const {memory, views, strategy} = answer;
   put("details", alternatives_section(answer.alternatives, memory, answer.time), views?.schedule ? schedule_section(views.schedule, memory) : null,
       tensors_section(memory.tensors, memory), routing_section(answer.routing), ladder_section(views?.ladder, memory, strategy),
-      payoff_section(answer, strategy.sequence_parallel));
+      frontier_section(views?.frontier, answer), payoff_section(answer, strategy.sequence_parallel));
   put("notes", section("The same on a command line", null, copied(as_typed(estimate_command(asked)))), notes_section(answer));
 }
 

@@ -1,5 +1,5 @@
-// What a page shows of a plan beyond its account: the schedule, the layer's budget by tensor, and the ladder of
-// memory against recomputation.
+// What a page shows of a plan beyond its account: the schedule, the layer's budget by tensor, and memory against
+// recomputation: the ladder of the usual policies, and the frontier of all sets of ops.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 
 #include "headroom/answer/explain.hpp"
 #include "headroom/answer/trace.hpp"
+#include "headroom/search/frontier.hpp"
 
 namespace headroom {
 
@@ -25,11 +26,16 @@ struct Views {
   std::optional<Trace> schedule;      // absent: time is not known, or it has over most_drawn_steps steps
   std::optional<ExplainReply> layer;  // absent: the recomputation window of the plan needs a GPU's memory
   std::vector<Rung> ladder;
+  std::vector<FrontierPoint> frontier;
 };
 
 // Returns the rungs of a plan: no, selective and full recomputation with and without sequence parallelism,
 // those that its stack can run, without sequence parallelism and recomputation first.
 std::vector<Rung> ladder_of(const Plan& plan);
+
+// Returns the uniform front of a plan's layout (search/frontier.hpp), or nothing where it has none: time is not
+// known, or the plan offloads activations or overlaps the exchanges of experts.
+std::vector<FrontierPoint> frontier_of(const Plan& plan);
 
 Views views_of(const Plan& plan);
 
