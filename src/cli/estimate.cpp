@@ -53,8 +53,9 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
                               .with_views = views,
                               .with_launch = is_asked(flags.launch) || !flags.page.file.empty(),
                               .target = target});
-  const EstimateWords words{.plan =
-                                plan_command(flags.request, flags.system, account(reply.evaluation).request)};
+  const Request& asked = account(reply.evaluation).request;
+  const EstimateWords words{.estimate = estimate_command(flags.request, flags.system, asked),
+                            .plan = plan_command(flags.request, flags.system, asked)};
   write_page(flags.page, [&](const Style& json) { return render(reply, words, json); });
   keep_asked(flags.page, flags.peak, is_asked(flags.launch), reply);
   write_launch(flags.launch, reply.launch, flags.output.file);

@@ -4,6 +4,7 @@
 
 #include "headroom/parallel/stack_defaults.hpp"
 #include "io/text.hpp"
+#include "report/strategy_flags.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -42,6 +43,12 @@ std::string command(const std::string& name, const RequestFlags& request, const 
 
 std::string estimate_command(const RequestFlags& request, const SystemFlags& system) {
   return command("estimate", request, system);
+}
+
+std::string estimate_command(const RequestFlags& flags, const SystemFlags& system, const Request& request) {
+  return estimate_command(flags, system) + " --global-batch " +
+         std::to_string(request.workload.global_batch) + " " +
+         strategy_flags(request.strategy, request.software, request.model);
 }
 
 std::string plan_command(const RequestFlags& flags, const SystemFlags& system, const Request& request) {

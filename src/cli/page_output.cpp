@@ -11,16 +11,32 @@ void add_page_output(Command command, PageOutput& options) {
   output.output("--plot", options.plot, "Also draw the reply as one picture", ".svg");
 }
 
+void add_what_if(Command command, FlagText& address) {
+  command.in(topic::output)
+      .option("--what-if", address, "URL", "Link the page to the what-if page at URL, which opens the plan");
+}
+
+std::string read_what_if(const FlagText& address, bool has_page, std::vector<Problem>& problems) {
+  if (!address) return "";
+  if (!address->starts_with("https://") && !address->starts_with("http://"))
+    problems.push_back({"--what-if", "must begin with https:// or http://, but is '" + *address + "'"});
+  if (!has_page) problems.push_back({"--what-if", "needs a page to link, --html FILE"});
+  return *address;
+}
+
 void add_views_output(Command command, PageOutput& options) {
   add_page_output(command, options);
+  add_what_if(command, options.what_if);
   command.in(topic::output)
       .flag("--views", options.views,
-            "With --format json: add what a page draws, for headroom report (schedule, layer, ladder)");
+            "With --format json: add what a page draws, for headroom report (schedule, layer, ladder, "
+            "frontier)");
 }
 
 bool needs_views(const PageOutput& options, const Style& style, std::vector<Problem>& problems) {
   if (options.views && style.format != Format::json)
     problems.push_back({"--views", "needs --format json: --html FILE draws the views"});
+  read_what_if(options.what_if, !options.file.empty(), problems);
   return options.views || !options.file.empty();
 }
 
@@ -42,7 +58,8 @@ bool is_drawn(const PageOutput& options) { return !options.file.empty() || !opti
 void write_page(const PageOutput& options, const std::function<std::string(const Style& json)>& render) {
   if (!is_drawn(options)) return;
   const std::string json = render(Format::json);
-  if (!options.file.empty()) write({.file = options.file}, page(json, options.file));
+  if (!options.file.empty())
+    write({.file = options.file}, page(json, options.file, options.what_if.value_or("")));
   if (!options.plot.empty()) write({.file = options.plot}, picture(json, options.plot));
 }
 

@@ -14,18 +14,25 @@ namespace headroom::cli {
 struct PageOutput {
   std::string file;
   std::string plot;
+  FlagText what_if;
   bool views = false;
 };
 
 void add_page_output(Command command, PageOutput& options);
-// Also adds --views, of commands whose pages show a plan in full.
+// Also adds --views and --what-if, of commands whose pages show a plan in full.
 void add_views_output(Command command, PageOutput& options);
-
-// Returns whether the reply needs its views. Notes --views without --format json.
-bool needs_views(const PageOutput& options, const Style& style, std::vector<Problem>& problems);
 
 // Notes a page of one of several shards, which have no whole reply.
 void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<Problem>& problems);
+
+// Adds --what-if, of commands that write a page of a plan.
+void add_what_if(Command command, FlagText& address);
+
+// Returns the address of the what-if page, or empty. Notes one that is no address of the web, or without a page to link.
+std::string read_what_if(const FlagText& address, bool has_page, std::vector<Problem>& problems);
+
+// Returns whether the reply needs its views. Notes --views without --format json, and a --what-if that cannot be linked.
+bool needs_views(const PageOutput& options, const Style& style, std::vector<Problem>& problems);
 
 // Drops from a reply what only its page shows: views, the tensors unless `peak`, the launch unless `launch`.
 void keep_asked(const PageOutput& options, bool peak, bool launch, EstimateReply& reply);

@@ -1,5 +1,6 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "cli/page_output.hpp"
 #include "headroom/report/page.hpp"
 #include "headroom/report/picture.hpp"
 #include "io/text.hpp"
@@ -9,6 +10,7 @@ namespace {
 
 struct ReportFlags {
   std::string reply;
+  FlagText what_if;
   OutputFlags output;
 };
 
@@ -21,13 +23,17 @@ void add_report(Command program, ExitCode& exit_code) {
       .required();
   command.in(topic::output)
       .output("-o,--output", flags->output.file, "Write to FILE instead of standard output");
+  add_what_if(command, flags->what_if);
   command.examples({"headroom estimate llama-3-70b -t 8 -p 4 --sp --views --format json -o reply.json",
                     "headroom report reply.json -o reply.html", "headroom report reply.json -o reply.svg"});
   command.footer("The commands' --html FILE and --plot FILE.svg write the same at once.");
   command.on_run([flags, &exit_code] {
-    const std::string reply = read_file(flags->reply);
     const bool drawn = flags->output.file.ends_with(".svg");
-    write(flags->output, drawn ? picture(reply, flags->reply) : page(reply, flags->reply));
+    std::vector<Problem> problems;
+    const std::string what_if = read_what_if(flags->what_if, !drawn, problems);
+    if (!problems.empty()) throw InputError(std::move(problems));
+    const std::string reply = read_file(flags->reply);
+    write(flags->output, drawn ? picture(reply, flags->reply) : page(reply, flags->reply, what_if));
     exit_code = ExitCode::done;
   });
 }

@@ -34,9 +34,9 @@ PartHead part_head(std::string command, const Shard& shard, std::vector<std::str
 void check_inputs(const std::vector<PartReader>& parts, const Inputs& inputs);
 
 // The flags that change where a result goes or who works on it, but not the result.
-inline constexpr std::array<std::string_view, 10> flags_beside_the_result{
-    "--verbose", "--shard", "--threads", "--time-limit", "--format",
-    "--columns", "--color", "--output",  "--html",       "--plot"};
+inline constexpr std::array<std::string_view, 11> flags_beside_the_result{
+    "--verbose", "--shard",  "--threads", "--time-limit", "--format", "--columns",
+    "--color",   "--output", "--html",    "--what-if",    "--plot"};
 
 // Print what the whole command would have printed. The parts are complete and in the order of their shards.
 ExitCode merge_plan(std::vector<PartReader>& parts, const OutputFlags& flags);

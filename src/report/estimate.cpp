@@ -294,6 +294,7 @@ std::string render(const EstimateReply& report, const EstimateWords& words, cons
   switch (style.format) {
     case Format::json: {
       OrderedJson json = estimate_json(report);
+      if (!words.estimate.empty()) json["command"] = words.estimate;
       if (!words.plan.empty()) json["plan_command"] = words.plan;
       return to_text(json);
     }

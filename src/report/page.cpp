@@ -1,9 +1,14 @@
 #include "headroom/report/page.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "headroom/core/contains.hpp"
+#include "headroom/core/error.hpp"
 #include "headroom/core/expects.hpp"
 #include "report/page_files.hpp"
 #include "report/reply.hpp"
@@ -155,10 +160,47 @@ void replace(std::string& text, std::string_view mark, const std::string& by) {
   text.replace(place, mark.size(), by);
 }
 
+// Returns whether a what-if page finds a model: a preset, or a name of the hub.
+bool is_known_there(std::string_view model, const OrderedJson& reply) {
+  constexpr std::array file_endings{".json", ".sh", ".py", ".toml", ".yaml", ".yml"};
+  const bool is_file = std::any_of(file_endings.begin(), file_endings.end(),
+                                   [&](std::string_view ending) { return model.ends_with(ending); });
+  return model == text_in(reply, {"model", "name"}) ||
+         (!is_file && model.find('/') != std::string_view::npos);
+}
+
+// Returns the address at which a what-if page opens the plan of a reply.
+std::string what_if_address(std::string_view page, const OrderedJson& reply) {
+  constexpr std::string_view estimate = "headroom estimate ";
+  const OrderedJson& plans = list_in(reply, {"plans"});
+  const std::string command = text_in(plans.empty() ? reply : plans.front(), {"command"});
+  if (!command.starts_with(estimate))
+    throw InputError("--what-if", "takes a reply of estimate or plan, with a plan in it");
+  const std::string model =
+      command.substr(estimate.size(), command.find(' ', estimate.size()) - estimate.size());
+  if (!is_known_there(model, reply))
+    throw InputError("--what-if",
+                     "takes the program's own models, but this one is read from '" + model + "'");
+  if (command.find(".json") != std::string::npos)
+    throw InputError("--what-if",
+                     "takes the program's own systems and stacks, but this command names a file");
+  std::string address = fmt::format("{}#command=", page);
+  for (const char letter : command) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (std::isalnum(byte) != 0 || contains(std::string_view("-._~"), letter)) {
+      address += letter;
+    } else {
+      address += fmt::format("%{:02X}", byte);
+    }
+  }
+  return address;
+}
+
 }  // namespace
 
-std::string page(std::string_view reply, const std::string& name) {
+std::string page(std::string_view reply, const std::string& name, std::string_view what_if) {
   ReadReply read = read_reply(reply, name);
+  const std::string address = what_if.empty() ? "" : what_if_address(what_if, read.json);
   const OrderedJson json = for_page(std::move(read.json), read.kind);
   std::string html;
   std::string styles;
@@ -169,6 +211,7 @@ std::string page(std::string_view reply, const std::string& name) {
     if (file.path.ends_with(".js")) scripts += file.text;
   }
   replace(html, "{{title}}", svg::escaped(read.title));
+  replace(html, "{{what_if}}", svg::escaped(address));
   replace(html, "{{styles}}", styles);
   replace(html, "{{reply}}", in_script(json));
   replace(html, "{{scripts}}", scripts);

@@ -50,6 +50,7 @@ WORKING = {
     "validate": ["--runs", f"{ROOT}/examples/my-runs.json"],
     "check": [f"{ROOT}/models/gpt2-small.json"],
     "import": ["config.json"],
+    "report": ["reply.json", "-o", "page.html"],
     "man": ["plan"],
     "completions": ["bash"],
     "system new": ["--from", "dgx-a100-80g"],
@@ -236,6 +237,7 @@ def main():
         program = Program(path, folder)
         Path(folder, "config.json").write_text(json.dumps(CONFIG))
         program.ask(["plan", *WORKING["plan"], "--shard", "1/1", "-o", "part.json"], [])
+        program.ask(["estimate", *WORKING["estimate"], "--format", "json", "-o", "reply.json"], [])
         for command, working in WORKING.items():
             if program.ask([*command.split(), *working], ["headroom"]):
                 program.wrong([command, *working], "must work")

@@ -10,6 +10,10 @@ function saved_json(text) {
   return link;
 }
 
+function what_if_link(address) {
+  return address ? [" · ", el("a", {href: address}, "Change it in the browser")] : null;
+}
+
 function draw_page() {
   const text = document.getElementById("reply").textContent;
   const reply = JSON.parse(text);
@@ -17,7 +21,7 @@ function draw_page() {
   const {model, system, software, kind} = reply;
   const of = [system?.name, system?.device, software?.name].filter(Boolean).join(" · ");
   place.replaceChildren(
-      el("h1", {}, model?.name ? `${model.name}: ${kind}` : kind), el("p", {class: "soft"}, of),
+      el("h1", {}, model?.name ? `${model.name}: ${kind}` : kind), el("p", {class: "soft"}, of, what_if_link(place.dataset.whatIf)),
       ...[PAGES[reply.kind](reply)].flat(Infinity).filter((part) => part),
       el("p", {class: "soft"}, saved_json(text)));
   document.body.append(tip);

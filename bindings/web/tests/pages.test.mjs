@@ -137,6 +137,17 @@ test("a plan's page says what was found, what it costs, on which system, and why
   assert.ok(text.includes(`Why not ${why.flags}`));
 });
 
+test("a page links the what-if page, and shows the plan on the frontier of its layout", async () => {
+  const file = join(folder, "linked.html");
+  execFileSync(program, [...QUESTIONS.estimate, "--html", file, "--what-if", "https://what.if/"]);
+  const {page} = await open(file);
+  const address = await page.getAttribute("text=Change it in the browser", "href");
+  const {command} = reply_of(QUESTIONS.estimate);
+  assert.equal(decodeURIComponent(address), `https://what.if/#command=${command}`);
+  const {frontier} = reply_of([...QUESTIONS.estimate, "--views"]).views;
+  assert.match(await page.getAttribute("[aria-label*='with the plan on it']", "aria-label"), new RegExp(`^frontier of ${frontier.length} sets`));
+});
+
 test("a row of a plan is chosen from the keyboard", async () => {
   const {page} = await open(write_page("plan"));
   await page.locator("section tbody tr").nth(1).focus();

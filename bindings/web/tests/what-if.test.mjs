@@ -247,6 +247,8 @@ test("states and addresses are each other's", () => {
   for (const state of [START, {model: "gpt3-175b", devices: "64"}, {text: "a & b = #1\n\"é\"", system: "x", more: "--optimizer muon"}])
     assert.deepEqual(state_of(address_of(state)), state);
   assert.deepEqual(state_of(""), START);
+  const command = "headroom estimate llama-3-8b --global-batch 16 -t 8 -p 2 -d 1 --sp --recompute full";
+  assert.deepEqual(state_of(`#command=${encodeURIComponent(command)}`), state_of_command(command, {model: "llama-3-8b"}));
   assert.equal(commanded_model(" headroom estimate gpt3-175b -t 8"), "gpt3-175b");
   assert.equal(commanded_model("torchrun headroom estimate x"), undefined);
   assert.deepEqual(state_of_command("headroom estimate x \\\n --devices 32 --tensor-parallel 8", {model: "x"}),

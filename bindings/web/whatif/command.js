@@ -24,6 +24,8 @@ const OTHERS = ["model", "text", "more"];
 
 export function state_of(address) {
   const parameters = new URLSearchParams(address.replace(/^#/, ""));
+  const command = parameters.get("command");  // of a page of --html
+  if (command) return state_of_command(command, {model: commanded_model(command)});
   const state = {};
   for (const key of [...OTHERS, ...Object.keys(FIELDS)]) {
     const value = parameters.get(key);

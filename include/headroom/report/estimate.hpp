@@ -10,7 +10,8 @@ namespace headroom {
 
 // Additional text of a report.
 struct EstimateWords {
-  std::string plan;  // command that searches all strategies on as many GPUs; empty: not shown
+  std::string estimate;  // the command of this estimate, which JSON names; empty: not shown
+  std::string plan;      // command that searches all strategies on as many GPUs; empty: not shown
 };
 
 // Renders the estimate. JSON follows `headroom schema estimate`; CSV and Markdown hold the table of ranks, in

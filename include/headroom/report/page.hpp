@@ -14,8 +14,9 @@ inline constexpr std::size_t most_page_json = 255'000;
 // Returns the page of a reply in JSON: of estimate, plan, compare, frontier or sweep. The page has the numbers of
 // the reply unchanged. It leaves out the rates of the system and what it does not draw of ranks and layers. Where
 // a reply is larger than most_page_json, it shortens the last plans, then drops the last plans and rows and says
-// how many there were. `name`: how errors call the reply. Throws InputError if the text is not JSON or no such
-// reply.
-std::string page(std::string_view reply, const std::string& name);
+// how many there were. `name`: how errors call the reply. `what_if`: address of a what-if page that opens the plan,
+// or empty. Throws InputError if the text is not JSON or no such reply, or if the what-if page cannot open it: it opens
+// replies of estimate and plan for presets.
+std::string page(std::string_view reply, const std::string& name, std::string_view what_if = {});
 
 }  // namespace headroom
