@@ -10,6 +10,7 @@
 #include "cli/flags.hpp"
 #include "cli/help.hpp"
 #include "cli/other_names.hpp"
+#include "cli/picture_file.hpp"
 #include "cli/terminal.hpp"
 #include "cli/usage.hpp"
 #include "headroom/core/expects.hpp"
@@ -22,7 +23,8 @@ namespace headroom::cli {
 class App : public CLI::App {
  public:
   using CLI::App::App;
-  std::vector<std::pair<const CLI::Option*, std::string>> outputs;  // files to write, and how their names end
+  std::vector<const CLI::Option*> outputs;                          // files to write
+  std::vector<const CLI::Option*> pictures;                         // those of them that are pictures
   std::map<std::string, std::vector<std::string>> values_of_flags;  // of flags that may have one
   std::vector<std::string> examples;
 };
@@ -57,11 +59,15 @@ void check_values(const App& app) {
 // What is read while the command runs is compared with them.
 void note_outputs(const App& app) {
   std::vector<Problem> problems;
-  for (const auto& [output, ending] : app.outputs) {
+  for (const CLI::Option* const output : app.outputs) {
     if (output->count() == 0) continue;
     const std::string& file = output->results().back();
     const std::string flag = long_flag_of(*output);
-    if (!file.ends_with(ending)) problems.push_back({flag, "must end in " + ending});
+    if (std::find(app.pictures.begin(), app.pictures.end(), output) != app.pictures.end()) {
+      if (!is_picture(file)) problems.push_back({flag, "must end in .svg or .png"});
+      if (std::string obstacle = obstacle_to_picture(file); !obstacle.empty())
+        problems.push_back({flag, std::move(obstacle)});
+    }
     collect(problems, [&] { will_write(flag, file); });
   }
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -247,11 +253,17 @@ Option Command::flag(const std::string& names, std::string& value, const std::st
   return added(*app_->add_flag(names, value, help), type);
 }
 
-Option Command::output(const std::string& names, std::string& file, const std::string& help,
-                       const std::string& ending) const {
+Option Command::output(const std::string& names, std::string& file, const std::string& help) const {
   CLI::Option* const option = app_->add_option(names, file, help);
-  app_->outputs.emplace_back(option, ending);
-  return added(*option, "FILE" + ending);
+  app_->outputs.push_back(option);
+  return added(*option, "FILE");
+}
+
+Option Command::picture(const std::string& names, std::string& file, const std::string& help) const {
+  CLI::Option* const option = app_->add_option(names, file, help);
+  app_->outputs.push_back(option);
+  app_->pictures.push_back(option);
+  return added(*option, "FILE.svg|png");
 }
 
 Option Command::find(const std::string& name) const {

@@ -92,9 +92,9 @@ class Command {
   // A flag that may have a value behind it, which is then one of `values`; without one the text is "true".
   Option flag(const std::string& names, std::string& value, const std::string& type,
               const std::vector<std::string>& values, const std::string& help) const;
-  // A file that the command writes, if any; its name must end as told (".svg").
-  Option output(const std::string& names, std::string& file, const std::string& help,
-                const std::string& ending = "") const;
+  // A file that the command writes, if any; and a picture of it, whose name ends as pictures do (picture_file.hpp).
+  Option output(const std::string& names, std::string& file, const std::string& help) const;
+  Option picture(const std::string& names, std::string& file, const std::string& help) const;
 
   // An option that was added before. Expects that there is one.
   [[nodiscard]] Option find(const std::string& name) const;

@@ -1,5 +1,6 @@
 #include "cli/page_output.hpp"
 
+#include "cli/picture_file.hpp"
 #include "headroom/report/page.hpp"
 #include "headroom/report/picture.hpp"
 
@@ -8,7 +9,7 @@ namespace headroom::cli {
 void add_page_output(Command command, PageOutput& options) {
   const Command output = command.in(topic::output);
   output.output("--html", options.file, "Also write the reply as a page to FILE, with charts");
-  output.output("--plot", options.plot, "Also draw the reply as one picture", ".svg");
+  output.picture("--plot", options.plot, "Also draw the reply as one picture");
 }
 
 void add_what_if(Command command, FlagText& address) {
@@ -60,7 +61,7 @@ void write_page(const PageOutput& options, const std::function<std::string(const
   const std::string json = render(Format::json);
   if (!options.file.empty())
     write({.file = options.file}, page(json, options.file, options.what_if.value_or("")));
-  if (!options.plot.empty()) write({.file = options.plot}, picture(json, options.plot));
+  if (!options.plot.empty()) write_picture(options.plot, picture(json, options.plot));
 }
 
 }  // namespace headroom::cli

@@ -9,6 +9,7 @@
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
+#include "cli/picture_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/run_files.hpp"
 #include "headroom/core/contains.hpp"
@@ -60,7 +61,7 @@ std::vector<RunTrait> traits_of(const FlagText& flag) {
 void write_figures(const ValidateFlags& flags, const ValidateReply& reply) {
   const char* const title = "Runs, predicted and measured";
   if (!flags.page.empty()) write({.file = flags.page}, run_page(reply, title));
-  if (!flags.plot.empty()) write({.file = flags.plot}, run_picture(reply, title));
+  if (!flags.plot.empty()) write_picture(flags.plot, run_picture(reply, title));
 }
 
 void note_names(const ValidateFlags& flags) {
@@ -100,8 +101,8 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   const ValidateSamplesReply reply = answer(question);
   progress.reset();
   if (!flags.plot.empty()) {
-    write({.file = flags.plot},
-          sample_picture(reply.replay, "Samples on " + reply.system.name + ", predicted and measured"));
+    write_picture(flags.plot, sample_picture(reply.replay,
+                                             "Samples on " + reply.system.name + ", predicted and measured"));
   }
   write(flags.output, render(reply, style, flags.all));
   return ExitCode::done;
@@ -174,7 +175,7 @@ void add_validate(Command program, ExitCode& exit_code) {
                  "repeated");
   const Command output = command.in(topic::output);
   output.output("--html", flags->page, "Also write a page of the runs to FILE: plots, groups and every row");
-  output.output("--plot", flags->plot, "Also draw predicted against measured as one picture", ".svg");
+  output.picture("--plot", flags->plot, "Also draw predicted against measured as one picture");
   command.option("--group-by", flags->group_by, "gpu|model|precision|kind,...",
                  "Group runs by these besides their source; kind is dense or MoE, with CP and FSDP");
   command.option("--system", flags->system, "SYSTEM", "System of all runs instead of their sources' own");
