@@ -89,43 +89,10 @@ Table tensor_table(const ExplainReply& explanation) {
   return table;
 }
 
-// Letters of axes are spoken of where a run uses them, and letters of experts where the model has any.
-bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
-  bool of_mixer = false;
-  for_each_mixer_letter([&](Symbol letter) { of_mixer = of_mixer || letter == symbol; });
-  if (of_mixer) return letters[symbol] == 0;
-  switch (symbol) {
-    case Symbol::max_positions: return true;
-    case Symbol::context_parallel:
-    case Symbol::expert_parallel:
-    case Symbol::expert_tensor_parallel: return letters[symbol] == 1;
-    case Symbol::expert_groups:
-    case Symbol::expert_groups_per_token: return letters[Symbol::expert_groups] == 1;
-    case Symbol::keys_met: return model.architecture.window == 0;
-    case Symbol::keys_in_chunk: return model.architecture.attention_chunk == 0;
-    case Symbol::query_rank:
-    case Symbol::key_value_rank:
-    case Symbol::plain_head_size:
-    case Symbol::rotary_head_size:
-    case Symbol::value_head_size:
-    case Symbol::expert_latent: return letters[symbol] == 0;
-    case Symbol::experts:
-    case Symbol::experts_per_token:
-    case Symbol::expert_ranks_per_token:
-    case Symbol::imbalance:
-    case Symbol::expert_feedforward:
-    case Symbol::shared_feedforward: return !model.architecture.experts;
-    default: return symbol == Symbol::context_inner && letters[symbol] == 1;
-  }
-}
-
 std::string letters_line(const ExplainReply& explanation) {
-  const Bindings letters = bindings(explanation.model, explanation.strategy, explanation.workload);
   std::string text;
-  for (const Notation& entry : notation) {
-    if (is_idle(entry.symbol, explanation.model, letters)) continue;
-    text += fmt::format("{}{} = {:.12g}", text.empty() ? "" : ", ", entry.letter, letters[entry.symbol]);
-  }
+  for (const ExplainedLetter& entry : letters_of(explanation))
+    text += fmt::format("{}{} = {:.12g}", text.empty() ? "" : ", ", entry.notation.letter, entry.value);
   if (!explanation.equalities.empty())
     text += fmt::format("; here {}", fmt::join(explanation.equalities, ", "));
   return text;

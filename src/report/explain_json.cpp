@@ -74,7 +74,55 @@ OrderedJson in_symbols(const Derived& derived) {
   return to_string(derived.expression);
 }
 
+// Letters of axes are spoken of where a run uses them, and letters of experts where the model has any.
+bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
+  bool of_mixer = false;
+  for_each_mixer_letter([&](Symbol letter) { of_mixer = of_mixer || letter == symbol; });
+  if (of_mixer) return letters[symbol] == 0;
+  switch (symbol) {
+    case Symbol::max_positions: return true;
+    case Symbol::context_parallel:
+    case Symbol::expert_parallel:
+    case Symbol::expert_tensor_parallel: return letters[symbol] == 1;
+    case Symbol::expert_groups:
+    case Symbol::expert_groups_per_token: return letters[Symbol::expert_groups] == 1;
+    case Symbol::keys_met: return model.architecture.window == 0;
+    case Symbol::keys_in_chunk: return model.architecture.attention_chunk == 0;
+    case Symbol::query_rank:
+    case Symbol::key_value_rank:
+    case Symbol::plain_head_size:
+    case Symbol::rotary_head_size:
+    case Symbol::value_head_size:
+    case Symbol::expert_latent: return letters[symbol] == 0;
+    case Symbol::experts:
+    case Symbol::experts_per_token:
+    case Symbol::expert_ranks_per_token:
+    case Symbol::imbalance:
+    case Symbol::expert_feedforward:
+    case Symbol::shared_feedforward: return !model.architecture.experts;
+    default: return symbol == Symbol::context_inner && letters[symbol] == 1;
+  }
+}
+
+OrderedJson letters_json(const ExplainReply& explanation) {
+  OrderedJson json = OrderedJson::array();
+  for (const auto& [notation, value] : letters_of(explanation))
+    json.push_back({{"letter", std::string(1, notation.letter)},
+                    {"meaning", notation.meaning},
+                    {"value", number(value)}});
+  return json;
+}
+
 }  // namespace
+
+std::vector<ExplainedLetter> letters_of(const ExplainReply& explanation) {
+  const Bindings values = bindings(explanation.model, explanation.strategy, explanation.workload);
+  std::vector<ExplainedLetter> letters;
+  for (const Notation& entry : notation) {
+    if (!is_idle(entry.symbol, explanation.model, values)) letters.push_back({entry, values[entry.symbol]});
+  }
+  return letters;
+}
 
 bool has_several_kinds(const ExplainReply& explanation) {
   return explanation.kinds[1].position == KindPosition::layer;
@@ -91,6 +139,7 @@ OrderedJson explain_json(const ExplainReply& explanation) {
                       {"strategy", to_json(explanation.strategy)},
                       {"workload", to_json(explanation.workload, explanation.strategy)},
                       {"detail", name_of(explanation.detail)},
+                      {"letters", letters_json(explanation)},
                       {"equalities", explanation.equalities},
                       {"ops", ops_json(layer)},
                       {"layer", sums_json(layer)}};

@@ -31,8 +31,8 @@ function plans_section(reply) {
                    column("held by PyTorch", (plan) => held_by(plan.memory)?.bytes, gib),
                    {name: "verdict", text: true, value: (plan) => plan.memory.verdict, cell: (plan) => verdict_cell(plan.memory.verdict)}];
   const left = reply.left_off?.plans;
-  return section("Plans", `The fastest first. Choose a row, by a click or with Enter, to see its memory and time.${left ? ` ${plans.length} of ${left} are listed.` : ""}`,
-                 sortable(columns, plans, {choose: show, caption: "plans"}), place);
+  return section("Plans", `The fastest of each TP x PP x DP. Choose a row, by a click or with Enter, to see its memory and time.${left ? ` ${plans.length} of ${left} are listed.` : ""}`,
+                 sortable(columns, plans, {choose: show, chosen: best, caption: "plans"}), place);
 }
 
 function pareto_section(reply) {
@@ -49,7 +49,7 @@ function pareto_section(reply) {
   const columns = [column("peak", (x) => x.peak_bytes, gib), column("iteration", (x) => x.iteration_seconds, seconds_text),
                    column("MFU", (x) => x.mfu, percent),
                    {name: "command", long: true, value: (x) => x.command, cell: (x) => el("code", {}, x.command)}];
-  return section("Memory against time", "Strategies of which none is both faster and smaller.",
+  return section("Memory against time", "Of the strategies that were searched, those of which none is both faster and smaller.",
                  scatter(shown, [{name: "Pareto front", colour: 0}, {name: "the best plan", colour: 3}],
                          {x: "peak memory", y: "iteration", format_x: gib, format_y: seconds_text,
                           line: best?.memory.capacity_bytes, label: `Pareto front of ${points.length} strategies`}),
@@ -60,7 +60,7 @@ function searched_section(reply) {
   const rejected = Object.entries(reply.rejected ?? {}).map(([reason, number]) => ({reason: spelled(reason), number}));
   const parts = [el("p", {}, `${count(reply.evaluated)} strategies were evaluated, ${count(reply.feasible)} fit.`)];
   if (rejected.length) {
-    parts.push(el("h3", {}, "Rejected"), sortable([column("because of", (x) => x.reason, null, true),
+    parts.push(el("h3", {}, "Rejected"), el("p", {class: "soft"}, "By rules, before they count as evaluated, or for memory."), sortable([column("because of", (x) => x.reason, null, true),
                                                    column("strategies", (x) => x.number, count)], rejected, {caption: "rejections"}));
   }
   if (reply.left_out?.length) {
@@ -83,8 +83,8 @@ function found_text({find, value, least, most, at_least: more, obstacle}) {
 function limits_section({blocked_by_memory: blocked, in_fp8: narrower, faster_but_marginal: marginal}) {
   const lines = [];
   if (blocked) {
-    lines.push(`${blocked.change} would take ${seconds_text(blocked.iteration_seconds)}, but needs ` +
-               `${gib(blocked.missing_bytes)} more${blocked.limit === "host_memory" ? " of host memory" : ""}.`);
+    lines.push(`${blocked.change} would take ${seconds_text(blocked.iteration_seconds)}, but lacks ` +
+               `${gib(blocked.missing_bytes)} of ${blocked.limit === "host_memory" ? "host" : "GPU"} memory.`);
   }
   if (marginal) {
     lines.push(`${seconds_text(marginal.iteration_seconds)} within the safety margin, at ${gib(marginal.peak_bytes)}: ${marginal.command}`);

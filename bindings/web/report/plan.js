@@ -45,11 +45,11 @@ function headline_cards({memory, time, throughput, budget, strategy, workload}) 
     cards.push(card("Training run", `${days.toFixed(1)} days`, figures));
   }
   if (strategy) {
-    cards.push(card("Layout", sizes_text(strategy),
-                    `${count(strategy.devices)} GPUs, GBS ${count(workload?.global_batch ?? 0)}, sequence ${count(workload?.sequence ?? 0)}`));
-    cards.push(card("Recompute", recompute_text(strategy.recompute),
-                    [strategy.sequence_parallel ? "sequence parallel" : null,
-                     strategy.data_sharding !== "none" ? strategy.data_sharding : null, strategy.precision].filter(Boolean).join(", ")));
+    const recompute = recompute_text(strategy.recompute);
+    const others = [strategy.sequence_parallel ? "SP" : null, strategy.data_sharding !== "none" ? strategy.data_sharding : null,
+                    strategy.precision, recompute && recompute !== "none" ? `recompute ${recompute}` : "no recomputation"];
+    cards.push(card(`${count(strategy.devices)} GPUs, GBS ${count(workload?.global_batch ?? 0)}, sequence ${count(workload?.sequence ?? 0)}`,
+                    sizes_text(strategy).replaceAll(/(\w) (\d)/g, "$1\u00a0$2"), others.filter(Boolean).join(", ")));
   }
   return el("div", {class: "cards"}, cards);
 }
@@ -110,7 +110,7 @@ function time_section(time) {
   const each = [...parts].sort((a, b) => b.value - a.value).map((part) => ({
     label: part.name, parts: [part], amount: `${seconds_text(part.value)} (${percent(part.value / whole)})`}));
   return section("Where the iteration goes", `On PP rank ${time.critical_rank}, the busiest. The parts add up to the iteration.`,
-                 stacked_bars(rows, {format: seconds_text}), el("h3", {}, "Largest first"),
+                 stacked_bars(rows, {format: seconds_text}), legend(legend_of(rows)), el("h3", {}, "Largest first"),
                  stacked_bars(each, {format: seconds_text, thin: true}));
 }
 
@@ -131,6 +131,16 @@ function sums_line(sums) {
                                      ` = ${bytes_text(sums.recomputed_bytes)}`] : null, ".");
 }
 
+// What the letters of the layer's expressions mean, those of Korthikanti et al. and others.
+function letters_line(layer) {
+  const kinds = layer.layer_kinds ?? [layer];
+  const shown = [...kinds.flatMap((kind) => [kind.layer?.stored, kind.layer?.recomputed, ...(kind.ops ?? []).flatMap((op) =>
+    (op.tensors ?? []).map((tensor) => tensor.size))]), layer.embedding?.stored, layer.head?.stored, ...(layer.equalities ?? [])].join(" ");
+  const letters = (layer.letters ?? []).filter(({letter}) => shown.includes(letter));
+  const texts = [...letters.map(({letter, meaning, value}) => `${letter} = ${count(value)}, ${meaning}`), ...(layer.equalities ?? [])];
+  return texts.length ? folded("What the letters mean", el("ul", {}, texts.map((text) => el("li", {}, text)))) : null;
+}
+
 function layer_section(layer) {
   if (!layer) return null;
   const kinds = layer.layer_kinds ?? [{name: "layer", ops: layer.ops, layer: layer.layer}];
@@ -141,10 +151,8 @@ function layer_section(layer) {
             stacked_bars(layer_rows(kind.ops ?? []), {format: bytes_text, thin: true})];
   });
   const ends = ["embedding", "head"].filter((name) => layer[name]?.stored !== undefined);
-  return section("Activation budget of a layer",
-                 "Bytes that one layer saves for one microbatch on one GPU, by op, in the letters of Korthikanti et al.: " +
-                 "s sequence, b micro batch, h hidden, a heads, t tensor parallel. " + (layer.equalities ?? []).join(", "),
-                 parts, legend([{name: "saved", colour: 3}, {name: "recomputed", colour: 12}]),
+  return section("Activation budget of a layer", "Bytes that one layer saves for one microbatch on one GPU, by op.", parts,
+                 letters_line(layer), legend([{name: "saved", colour: 3}, {name: "recomputed", colour: 12}]),
                  ends.map((name) => [el("h3", {}, name === "head" ? "Output layer" : "Embedding"), sums_line(layer[name])]));
 }
 
@@ -166,15 +174,19 @@ function ladder_section(ladder, memory, strategy) {
                  legend([...legend_of(rows), {name: "capacity", rule: "rule"}]));
 }
 
-function frontier_section(frontier, {memory, time, strategy}) {
+function frontier_section({frontier, ladder} = {}, {memory, time, strategy}) {
   if (!frontier || frontier.length < 2) return null;
   const point = (group, peak, seconds, name) => ({x: peak, y: seconds, group, big: group === 1,
                                                   tip: `${gib(peak)}, ${seconds_text(seconds)}\n${name}`});
   const points = frontier.map((set) => point(0, set.peak_bytes, set.iteration_seconds, recompute_text(set.recompute)));
+  for (const rung of ladder ?? []) {
+    if (rung.sequence_parallel === strategy.sequence_parallel && rung.iteration_seconds)
+      points.push(point(2, rung.peak_bytes, rung.iteration_seconds, `${rung.recompute === "none" ? "no" : rung.recompute} recomputation`));
+  }
   points.push(point(1, memory.peak_bytes, time.iteration_seconds, `this plan: ${recompute_text(strategy.recompute)}`));
   return section("What recomputation buys", "The same layout: for every budget of memory the set of ops of a layer, and the number of layers, " +
                  "that takes the least time. The dashed line is the memory of a GPU.",
-                 scatter(points, [{name: "frontier", colour: 0}, {name: "this plan", colour: 3}],
+                 scatter(points, [{name: "frontier", colour: 0}, {name: "this plan", colour: 3}, {name: "usual policies", colour: 6}],
                          {x: "peak memory", y: "iteration", format_x: gib, format_y: seconds_text,
                           line: memory.capacity_bytes, label: `frontier of ${frontier.length} sets with the plan on it`}));
 }
@@ -195,9 +207,9 @@ function alternatives_section(alternatives, memory, time) {
   if (!alternatives?.length) return null;
   const columns = [{name: "change", long: true, value: (x) => x.changes.join(" "), cell: (x) => el("code", {}, x.changes.join(" "))},
                    column("GPUs", (x) => x.devices, count), column("peak", (x) => x.peak_bytes, gib),
-                   column("against this", (x) => x.peak_bytes - memory.peak_bytes, (x) => signed(x, gib)),
+                   column("memory against this", (x) => x.peak_bytes - memory.peak_bytes, (x) => signed(x, gib)),
                    column("iteration", (x) => x.iteration_seconds, seconds_text),
-                   column("against this", (x) => time && x.iteration_seconds ? x.iteration_seconds / time.iteration_seconds - 1 : null,
+                   column("time against this", (x) => time && x.iteration_seconds ? x.iteration_seconds / time.iteration_seconds - 1 : null,
                           (x) => signed(x, percent))];
   return section(memory.verdict === "fits" ? "Changes that would help" : "Changes that make it fit", "Each was evaluated.",
                  sortable(columns, alternatives, {caption: "alternatives"}));
@@ -209,7 +221,7 @@ function launch_section({launch, command, plan_command: search}) {
   if (command) parts.push(el("h3", {}, "This estimate"), copied(command));
   if (search) parts.push(el("h3", {}, "A search of all strategies on as many GPUs"), copied(search));
   if (launch) {
-    parts.push(el("h3", {}, `Launch with ${launch.launcher}${launch.release ? ` ${launch.release}` : ""}`));
+    parts.push(el("h3", {}, `Launch with ${launch.release ?? launch.launcher}`));
     if (launch.lacks?.length) parts.push(el("p", {class: "soft"}, `It cannot say: ${launch.lacks.join("; ")}`));
     for (const [name, text] of Object.entries(launch.files)) parts.push(folded(name, copied(text)));
     if (!Object.keys(launch.files).length) parts.push(copied([launch.command, launch.flags].flat().join(" ")));
@@ -245,7 +257,7 @@ function plan_sections(plan) {
     views?.schedule ? schedule_section(views.schedule, memory) : null,
     layer_section(views?.layer),
     ladder_section(views?.ladder, memory, strategy),
-    frontier_section(views?.frontier, plan),
+    frontier_section(views, plan),
     routing_section(plan.routing),
     alternatives_section(plan.alternatives, memory, time),
     launch_section(plan),

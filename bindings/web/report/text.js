@@ -36,10 +36,10 @@ const MEMORY_PARTS = [
   ["head", 5, "activations of the output layer"], ["outputs", 7, "sent outputs"],
   ["recompute", 6, "recomputed activations"], ["activation_gradients", 8, "gradients of activations"],
   ["logits", 9, "gradients of logits"], ["gathered", 10, "gathered sequence shards"],
-  ["weight_gradients", 8, "weight gradients of an op"], ["dequantized_weights", 9, "dequantized weights"],
+  ["weight_gradients", 7, "weight gradients of an op"], ["dequantized_weights", 9, "dequantized weights"],
   ["fetched", 7, "fetched from the host"], ["forward_values", 6, "values of a forward pass"],
   ["gathered_weights", 10, "gathered weights"], ["unit_gradients", 9, "gradients of a unit"],
-  ["dummy_gradients", 12, "dummy gradients"], ["workspaces", 12, "GEMM workspaces"],
+  ["dummy_gradients", 9, "dummy gradients"], ["workspaces", 12, "GEMM workspaces"],
   ["non_torch", 11, "non-torch memory"],
 ].map(([key, colour, name]) => ({key: `${key}_bytes`, colour, name: name ?? key}));
 

@@ -54,7 +54,7 @@ function show_rest(answer, asked) {
   const {memory, views, strategy} = answer;
   put("details", alternatives_section(answer.alternatives, memory, answer.time), views?.schedule ? schedule_section(views.schedule, memory) : null,
       tensors_section(memory.tensors, memory), routing_section(answer.routing), ladder_section(views?.ladder, memory, strategy),
-      frontier_section(views?.frontier, answer), payoff_section(answer, strategy.sequence_parallel));
+      frontier_section(views, answer), payoff_section(answer, strategy.sequence_parallel));
   put("notes", section("The same on a command line", null, copied(as_typed(estimate_command(asked)))), notes_section(answer));
 }
 
