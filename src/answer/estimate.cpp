@@ -69,7 +69,7 @@ EstimateReply answer(const EstimateQuestion& question) {
     }
     reply.trace = trace_of(plan);
   }
-  if (question.with_views) reply.views = views_of(plan);
+  if (question.views != WhichViews::none) reply.views = views_of(plan, question.views);
   if (question.with_peak_tensors) reply.peak_tensors = peak_tensors(plan);
   if (question.with_launch) {
     const std::optional<LaunchTarget> target =

@@ -312,8 +312,8 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     EstimateReply& best = reply.accounts.front();
     const Plan& plan = account(best.evaluation);
     best.routing = routing_of(plan, reply.training);
-    if (question.with_views) {
-      best.views = views_of(plan);
+    if (question.views != WhichViews::none) {
+      best.views = views_of(plan, question.views);
       best.peak_tensors = peak_tensors(plan);
     }
   }

@@ -2,6 +2,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/core/expects.hpp"
 #include "headroom/plan/allocator_use.hpp"
 
 namespace headroom {
@@ -54,8 +55,13 @@ std::vector<FrontierPoint> frontier_of(const Plan& plan) {
   }
 }
 
-Views views_of(const Plan& plan) {
-  Views views{.layer = layer_of(plan), .ladder = ladder_of(plan), .frontier = frontier_of(plan)};
+Views views_of(const Plan& plan, WhichViews which) {
+  EXPECTS(which != WhichViews::none);
+  Views views{.layer = layer_of(plan)};
+  if (which == WhichViews::all) {
+    views.ladder = ladder_of(plan);
+    views.frontier = frontier_of(plan);
+  }
   if (plan.timing && trace_steps(plan) <= most_drawn_steps) views.schedule = trace_of(plan);
   return views;
 }

@@ -40,7 +40,7 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
   const Training training = read_training(flags.capacity, problems);
   const Software* const stack = &request.software;
   const std::optional<LaunchTarget> target = read_target(flags.launch, {&stack, 1}, style, problems);
-  const bool views = needs_views(flags.page, style, problems);
+  const WhichViews views = views_needed(flags.page, style, problems);
   if (!problems.empty()) throw InputError(problems);
   if (target) request.software = started_by(std::move(request.software), *target);
 
@@ -49,8 +49,8 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
                               .training = training,
                               .with_alternatives = !flags.no_suggestions,
                               .with_schedule = flags.timeline,
-                              .with_peak_tensors = flags.peak || views,
-                              .with_views = views,
+                              .with_peak_tensors = flags.peak || views == WhichViews::all,
+                              .views = views,
                               .with_launch = is_asked(flags.launch) || !flags.page.file.empty(),
                               .target = target});
   const Request& asked = account(reply.evaluation).request;

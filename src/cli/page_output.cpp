@@ -29,16 +29,21 @@ void add_views_output(Command command, PageOutput& options) {
   add_page_output(command, options);
   add_what_if(command, options.what_if);
   command.in(topic::output)
-      .flag("--views", options.views,
+      .flag("--views", options.views, "", {"quick"},
             "With --format json: add what a page draws, for headroom report (schedule, layer, ladder, "
-            "frontier)");
+            "frontier); "
+            "=quick: the first two");
 }
 
-bool needs_views(const PageOutput& options, const Style& style, std::vector<Problem>& problems) {
-  if (options.views && style.format != Format::json)
+WhichViews views_needed(const PageOutput& options, const Style& style, std::vector<Problem>& problems) {
+  if (!options.views.empty() && options.views != "true" && options.views != "quick")
+    problems.push_back({"--views", "must be quick, or have no value, but is '" + options.views + "'"});
+  if (!options.views.empty() && style.format != Format::json)
     problems.push_back({"--views", "needs --format json: --html FILE draws the views"});
   read_what_if(options.what_if, !options.file.empty(), problems);
-  return options.views || !options.file.empty();
+  if (!options.file.empty()) return WhichViews::all;
+  if (options.views.empty()) return WhichViews::none;
+  return options.views == "quick" ? WhichViews::quick : WhichViews::all;
 }
 
 void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<Problem>& problems) {
@@ -49,8 +54,8 @@ void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<
 }
 
 void keep_asked(const PageOutput& options, bool peak, bool launch, EstimateReply& reply) {
-  if (!options.views) reply.views.reset();
-  if (!options.views && !peak) reply.peak_tensors.reset();
+  if (options.views.empty()) reply.views.reset();
+  if (options.views.empty() && !peak) reply.peak_tensors.reset();
   if (!launch) reply.launch.reset();
 }
 

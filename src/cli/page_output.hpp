@@ -15,7 +15,7 @@ struct PageOutput {
   std::string file;
   std::string plot;
   FlagText what_if;
-  bool views = false;
+  std::string views;  // empty, "true" or "quick"
 };
 
 void add_page_output(Command command, PageOutput& options);
@@ -31,8 +31,8 @@ void add_what_if(Command command, FlagText& address);
 // Returns the address of the what-if page, or empty. Notes one that is no address of the web, or without a page to link.
 std::string read_what_if(const FlagText& address, bool has_page, std::vector<Problem>& problems);
 
-// Returns whether the reply needs its views. Notes --views without --format json, and a --what-if that cannot be linked.
-bool needs_views(const PageOutput& options, const Style& style, std::vector<Problem>& problems);
+// Returns the views that the reply needs. Notes --views without --format json, and a --what-if that cannot be linked.
+WhichViews views_needed(const PageOutput& options, const Style& style, std::vector<Problem>& problems);
 
 // Drops from a reply what only its page shows: views, the tensors unless `peak`, the launch unless `launch`.
 void keep_asked(const PageOutput& options, bool peak, bool launch, EstimateReply& reply);

@@ -163,7 +163,7 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   Asked asked;
   const bool whole = style.format == Format::json || !flags.page.file.empty();
   asked.question = read_plan_question(flags, whole ? shown : 0, problems);
-  asked.question.with_views = needs_views(flags.page, style, problems);
+  asked.question.views = views_needed(flags.page, style, problems);
   std::vector<const Software*> stacks;
   if (asked.question.offers.empty()) stacks.push_back(&asked.question.base.software);
   for (const Offer& offer : asked.question.offers) stacks.push_back(&offer.software);

@@ -69,11 +69,15 @@ TEST_CASE("frontier of a plan: its own recomputation is not beaten by less memor
 
 TEST_CASE("views: the schedule has every pass, and the layer explains this strategy") {
   const Plan plan = plan_of("gpt3-175b", "megatron-2022", interleaved, 64);
-  const Views views = views_of(plan);
+  const Views views = views_of(plan, WhichViews::all);
   REQUIRE(views.schedule);
   CHECK(std::ssize(views.schedule->steps) == trace_steps(plan));
   REQUIRE(views.layer);
   CHECK(views.layer->strategy == plan.request.strategy);
+  const Views quick = views_of(plan, WhichViews::quick);
+  CHECK(quick.schedule->steps == views.schedule->steps);
+  CHECK(quick.layer->strategy == plan.request.strategy);
+  CHECK((quick.ladder.empty() && quick.frontier.empty()));
 }
 
 }  // namespace headroom

@@ -33,7 +33,7 @@ std::string page_estimate(const Strategy& strategy, std::int64_t batch, const ch
                                           .workload = {.global_batch = batch, .sequence = model.sequence}},
                               .with_alternatives = false,
                               .with_peak_tensors = true,
-                              .with_views = true});
+                              .views = WhichViews::all});
   return render(reply, {}, Format::json);
 }
 

@@ -3,7 +3,7 @@
 /* global el, section, folded, tip, follow_tips, sortable, column, copied, size_columns, recompute_text, verdict_line, verdict_cell,
    headline_cards, memory_section, time_section, tensors_section, schedule_section, layer_section, ladder_section, frontier_section, routing_section,
    alternatives_section, notes_section, plan_page, seconds_text, percent, gib */
-import {address_of, as_typed, changed_state, commanded_model, estimate_command, explain_command, is_model, search_command, START, state_of, state_of_command} from "./command.js";
+import {address_of, as_typed, changed_state, commanded_model, estimate_command, is_model, search_command, START, state_of, state_of_command} from "./command.js";
 import {controls} from "./controls.js";
 import {curve_sections, payoff_section} from "./curves.js";
 import {compiled} from "./engine.js";
@@ -15,7 +15,7 @@ const place = (id) => document.getElementById(id);
 const lists = {models: [], systems: [], software: []};
 let state = state_of(location.hash);
 let reply = null;
-let runners = null;  // {quick, layer, rest, search}
+let runners = null;  // {quick, rest, search}
 
 function errors_of(stderr) {
   const lines = stderr.split("\n").filter((line) => line.startsWith("headroom: ") && !/^headroom: (assumed|note|warning)/.test(line));
@@ -44,16 +44,17 @@ function show_verdict(answer) {
   verdict.textContent = verdict_line(answer.memory, answer.infeasible).textContent;
 }
 
-function show_quick(answer, layer) {
+function show_quick(answer) {
+  const {memory, views} = answer;
   show_verdict(answer);
   put("cards", headline_cards({...answer, strategy: null}));  // the controls show it
-  put("answer", memory_section(answer.memory), time_section(answer.time), layer ? layer_section(layer) : null);
+  put("answer", memory_section(memory), time_section(answer.time), views.schedule ? schedule_section(views.schedule, memory) : null,
+      layer_section(views.layer));
 }
 
 function show_rest(answer, asked) {
   const {memory, views, strategy} = answer;
-  put("details", alternatives_section(answer.alternatives, memory, answer.time), views?.schedule ? schedule_section(views.schedule, memory) : null,
-      tensors_section(memory.tensors, memory), routing_section(answer.routing), ladder_section(views?.ladder, memory, strategy),
+  put("details", alternatives_section(answer.alternatives, memory, answer.time), tensors_section(memory.tensors, memory), routing_section(answer.routing), ladder_section(views?.ladder, memory, strategy),
       frontier_section(views, answer), payoff_section(answer, strategy.sequence_parallel));
   put("notes", section("The same on a command line", null, copied(as_typed(estimate_command(asked)))), notes_section(answer));
 }
@@ -70,13 +71,11 @@ async function answer_newest() {
   while (newest) {
     const {state: asked, at} = newest;
     newest = null;
-    const [estimate, explanation] = await Promise.all([
-      runners.quick.run(estimate_command(asked, "--no-suggestions", "--format", "json")),
-      runners.layer.run(explain_command(asked, "--format", "json"))]);
+    const estimate = await runners.quick.run(estimate_command(asked, "--no-suggestions", "--views=quick", "--format", "json"));
     if (newest) continue;
     if (estimate.status === 0 || estimate.status === 3) {
       reply = JSON.parse(estimate.stdout);
-      show_quick(reply, explanation.status === 0 ? JSON.parse(explanation.stdout) : null);
+      show_quick(reply);
     } else {
       show_refusal(errors_of(estimate.stderr));
     }
@@ -202,7 +201,7 @@ async function start() {
   document.body.append(tip);
   follow_tips(place("page"));
   const module = await compiled(new URL("headroom.wasm", import.meta.url));
-  runners = Object.fromEntries(["quick", "layer", "rest", "search"].map((name) => [name, new Runner(module)]));
+  runners = Object.fromEntries(["quick", "rest", "search"].map((name) => [name, new Runner(module)]));
   addEventListener("hashchange", () => {
     state = state_of(location.hash);
     changed();

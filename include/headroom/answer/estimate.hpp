@@ -19,12 +19,12 @@ namespace headroom {
 
 struct EstimateQuestion {
   Request request;
-  Training training;               // cost of a training run, if its tokens are known
-  bool with_alternatives = true;   // look for changes that help
-  bool with_schedule = false;      // simulate the schedule step by step, with the memory of its ranks
-  bool with_peak_tensors = false;  // list what the fullest rank saves at its peak
-  bool with_views = false;         // add what a page shows beside the account
-  bool with_launch = false;        // return a whole launch
+  Training training;                    // cost of a training run, if its tokens are known
+  bool with_alternatives = true;        // look for changes that help
+  bool with_schedule = false;           // simulate the schedule step by step, with the memory of its ranks
+  bool with_peak_tensors = false;       // list what the fullest rank saves at its peak
+  WhichViews views = WhichViews::none;  // add what a page shows beside the account
+  bool with_launch = false;             // return a whole launch
   std::optional<LaunchTarget> target = std::nullopt;  // of the launch; absent: the stack's own launcher
 };
 

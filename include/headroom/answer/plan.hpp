@@ -42,7 +42,7 @@ struct PlanQuestion {
   // time must not.
   std::optional<double> odds;
   std::optional<AskedStrategy> why;                   // a strategy whose faults are asked for
-  bool with_views = false;                            // add what a page shows of the best plan
+  WhichViews views = WhichViews::none;                // add what a page shows of the best plan
   bool with_launch = false;                           // return a whole launch of the best plan
   std::optional<LaunchTarget> target = std::nullopt;  // of the launch; absent: the stack's own launcher
   bool use_all_devices = false;                       // even if fewer GPUs train faster

@@ -2,6 +2,7 @@
 // recomputation: the ladder of the usual policies, and the frontier of all sets of ops.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Rung {
   friend bool operator==(const Rung&, const Rung&) = default;
 };
 
+// quick: the schedule and the layer, which cost next to nothing beside an estimate.
+enum class WhichViews : std::uint8_t { none, quick, all };
+
 struct Views {
   std::optional<Trace> schedule;      // absent: time is not known, or it has over most_drawn_steps steps
   std::optional<ExplainReply> layer;  // absent: the recomputation window of the plan needs a GPU's memory
@@ -37,6 +41,7 @@ std::vector<Rung> ladder_of(const Plan& plan);
 // known, or the plan offloads activations or overlaps the exchanges of experts.
 std::vector<FrontierPoint> frontier_of(const Plan& plan);
 
-Views views_of(const Plan& plan);
+// Expects that some are asked for.
+Views views_of(const Plan& plan, WhichViews which);
 
 }  // namespace headroom
