@@ -42,8 +42,10 @@ TEST_CASE("answers: estimate, with what would help and the cost of a training ru
   question.request.strategy.micro_batch = 4;
   const EstimateReply reply = answer(question);
   const std::string arguments = std::string("estimate") + layout + " -b 4 --tokens 300B";
-  const EstimateWords words{.plan =
-                                "headroom plan gpt-22b --system dgx-a100-80g --devices 16 --global-batch 16"};
+  const EstimateWords words{
+      .estimate =
+          "headroom estimate gpt-22b --system dgx-a100-80g --global-batch 16 -t 8 -p 2 -d 1 -b 4 --sp",
+      .plan = "headroom plan gpt-22b --system dgx-a100-80g --devices 16 --global-batch 16"};
   CHECK(render(reply, words, Format::json) == printed_by(arguments + " --format json"));
   CHECK(render(reply, words, Format::table) == printed_by(arguments));
 
