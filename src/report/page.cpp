@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -154,10 +155,18 @@ std::string in_script(const OrderedJson& json) {
   return text;
 }
 
-void replace(std::string& text, std::string_view mark, const std::string& by) {
-  const std::size_t place = text.find(mark);
-  EXPECTS(place != std::string::npos);
-  text.replace(place, mark.size(), by);
+// Returns a template with its {{marks}} filled in, each once: what fills one is not looked at again.
+std::string filled(std::string_view html, const std::map<std::string_view, std::string>& texts) {
+  std::string result;
+  while (true) {
+    const std::size_t open = html.find("{{");
+    result += html.substr(0, open);
+    if (open == std::string_view::npos) return result;
+    const std::size_t close = html.find("}}", open);
+    EXPECTS(close != std::string_view::npos);
+    result += texts.at(html.substr(open + 2, close - open - 2));
+    html.remove_prefix(close + 2);
+  }
 }
 
 // Returns whether a what-if page finds a model: a preset, or a name of the hub.
@@ -173,9 +182,9 @@ bool is_known_there(std::string_view model, const OrderedJson& reply) {
 std::string what_if_address(std::string_view page, const OrderedJson& reply) {
   constexpr std::string_view estimate = "headroom estimate ";
   const OrderedJson& plans = list_in(reply, {"plans"});
+  if (reply.contains("plans") && plans.empty()) return "";  // nothing was found that could be opened
   const std::string command = text_in(plans.empty() ? reply : plans.front(), {"command"});
-  if (!command.starts_with(estimate))
-    throw InputError("--what-if", "takes a reply of estimate or plan, with a plan in it");
+  if (!command.starts_with(estimate)) throw InputError("--what-if", "takes a reply of estimate or plan");
   const std::string model =
       command.substr(estimate.size(), command.find(' ', estimate.size()) - estimate.size());
   if (!is_known_there(model, reply))
@@ -202,7 +211,7 @@ std::string page(std::string_view reply, const std::string& name, std::string_vi
   ReadReply read = read_reply(reply, name);
   const std::string address = what_if.empty() ? "" : what_if_address(what_if, read.json);
   const OrderedJson json = for_page(std::move(read.json), read.kind);
-  std::string html;
+  std::string_view html;
   std::string styles;
   std::string scripts;
   for (const EmbeddedFile& file : page_files()) {
@@ -210,12 +219,11 @@ std::string page(std::string_view reply, const std::string& name, std::string_vi
     if (file.path.ends_with(".css")) styles += file.text;
     if (file.path.ends_with(".js")) scripts += file.text;
   }
-  replace(html, "{{title}}", svg::escaped(read.title));
-  replace(html, "{{what_if}}", svg::escaped(address));
-  replace(html, "{{styles}}", styles);
-  replace(html, "{{reply}}", in_script(json));
-  replace(html, "{{scripts}}", scripts);
-  return html;
+  return filled(html, {{"title", svg::escaped(read.title)},
+                       {"what_if", svg::escaped(address)},
+                       {"styles", styles},
+                       {"reply", in_script(json)},
+                       {"scripts", scripts}});
 }
 
 }  // namespace headroom

@@ -67,6 +67,11 @@ TEST_CASE("page: a what-if page opens the command of a reply") {
         "headroom estimate gpt3-175b --system mine.json", "headroom frontier x", ""})
     CHECK_THROWS_AS(linked(command), InputError);
   CHECK(page(reply.dump(), "reply.json").find(R"(data-what-if="")") != std::string::npos);
+  reply["command"] = "headroom estimate gpt3-175b";
+  reply["model"]["source"] = "{{scripts}}";
+  const std::string marked = page(reply.dump(), "reply.json", "https://what.if/{{reply}}");
+  CHECK(marked.find("https://what.if/{{reply}}#command=") != std::string::npos);
+  CHECK(reply_in(marked)["model"]["source"] == "{{scripts}}");
 }
 
 TEST_CASE("page: its numbers are those of the reply") {
