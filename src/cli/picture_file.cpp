@@ -35,9 +35,11 @@ bool has_converter() {
 class Scratch {
  public:
   explicit Scratch(const std::string& text) {
-    std::string name = std::filesystem::temp_directory_path() / "headroom-XXXXXX";
-    const int number = mkstemp(name.data());
-    if (number < 0) throw InputError(name, "cannot be written, which a PNG needs");
+    std::error_code failure;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(failure);
+    std::string name = failure ? "" : std::filesystem::absolute(folder / "headroom-XXXXXX").string();
+    const int number = failure ? -1 : mkstemp(name.data());
+    if (number < 0) throw InputError("TMPDIR", "must be a folder to write to, which a PNG needs");
     close(number);
     path_ = name;
     std::ofstream(path_, std::ios::binary) << text;
@@ -62,15 +64,15 @@ std::string png_of(const std::string& file, const std::string& svg) {
          1);  // NOLINT(concurrency-mt-unsafe): no thread runs here
   const std::string command =
       std::string(converter) + R"( --zoom 2 --background-color white --format png "$HEADROOM_DRAWING")";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"),
-                                                   pclose);  // NOLINT(cert-env33-c)
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   if (!pipe) throw InputError(file, std::string("cannot be drawn: ") + converter + " does not start");
   std::string png;
   std::array<char, 1 << 16> part{};
   while (const std::size_t read = std::fread(part.data(), 1, part.size(), pipe.get()))
     png.append(part.data(), read);
+  const bool failed = pclose(pipe.release()) != 0;
   constexpr std::string_view signature = "\x89PNG\r\n\x1a\n";
-  if (!png.starts_with(signature))
+  if (failed || !png.starts_with(signature))
     throw InputError(file, std::string("cannot be drawn: ") + converter + " failed");
   return png;
 }

@@ -56,11 +56,17 @@ class Pictures(unittest.TestCase):
 
     def test_a_converter_that_fails_leaves_the_old_picture(self):
         self.picture.write_text("old")
-        done = self.draw(self.converter("#!/bin/sh\nexit 1\n"))
+        done = self.draw(self.converter("#!/bin/sh\nprintf '\\211PNG\\r\\n\\032\\n'; exit 1\n"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("plan.png: cannot be drawn: rsvg-convert failed", done.stderr)
         self.assertEqual(self.picture.read_text(), "old")
         self.assertEqual(list(self.folder.glob("headroom-*")), [])
+
+    def test_without_a_folder_for_the_drawing(self):
+        done = subprocess.run([program, *ESTIMATE, "--plot", self.picture], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": self.converter("#!/bin/sh\nexit 0\n"), "TMPDIR": str(self.folder / "none")})
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("TMPDIR: must be a folder", done.stderr)
 
     def test_without_a_converter_nothing_is_asked(self):
         for arguments, flag in [(ESTIMATE, "--plot"), (["report", "reply.json"], "-o")]:
