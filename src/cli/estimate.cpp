@@ -41,6 +41,8 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
   const Software* const stack = &request.software;
   const std::optional<LaunchTarget> target = read_target(flags.launch, {&stack, 1}, style, problems);
   const WhichViews views = views_needed(flags.page, style, problems);
+  refuse_files(flags.page.what_if, {flags.request.model, flags.system.system, flags.system.software},
+               problems);
   if (!problems.empty()) throw InputError(problems);
   if (target) request.software = started_by(std::move(request.software), *target);
 

@@ -1,5 +1,8 @@
 #include "cli/page_output.hpp"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "cli/picture_file.hpp"
 #include "headroom/report/page.hpp"
 #include "headroom/report/picture.hpp"
@@ -17,12 +20,26 @@ void add_what_if(Command command, FlagText& address) {
       .option("--what-if", address, "URL", "Link the page to the what-if page at URL, which opens the plan");
 }
 
-std::string read_what_if(const FlagText& address, bool has_page, std::vector<Problem>& problems) {
+std::string read_what_if(const FlagText& address, std::vector<Problem>& problems) {
   if (!address) return "";
-  if (!address->starts_with("https://") && !address->starts_with("http://"))
-    problems.push_back({"--what-if", "must begin with https:// or http://, but is '" + *address + "'"});
-  if (!has_page) problems.push_back({"--what-if", "needs a page to link, --html FILE"});
+  const bool is_web = address->starts_with("https://") || address->starts_with("http://");
+  const bool has_host = is_web && address->find("//") + 2 < address->size();
+  const bool is_plain = std::all_of(address->begin(), address->end(), [](char letter) {
+    return letter > ' ' && letter < '\x7f' && letter != '#';
+  });
+  if (!has_host || !is_plain)
+    problems.push_back({"--what-if", "must be an address like https://host/what-if/, without blanks and #"});
   return *address;
+}
+
+void refuse_files(const FlagText& address, std::initializer_list<std::string_view> names,
+                  std::vector<Problem>& problems) {
+  std::error_code ignored;
+  for (const std::string_view name : names) {
+    if (address && std::filesystem::is_regular_file(name, ignored))
+      problems.push_back(
+          {"--what-if", "a what-if page has no files of yours, as '" + std::string(name) + "'"});
+  }
 }
 
 void add_views_output(Command command, PageOutput& options) {
@@ -40,7 +57,9 @@ WhichViews views_needed(const PageOutput& options, const Style& style, std::vect
     problems.push_back({"--views", "must be quick, or have no value, but is '" + options.views + "'"});
   if (!options.views.empty() && style.format != Format::json)
     problems.push_back({"--views", "needs --format json: --html FILE draws the views"});
-  read_what_if(options.what_if, !options.file.empty(), problems);
+  read_what_if(options.what_if, problems);
+  if (options.what_if && options.file.empty())
+    problems.push_back({"--what-if", "needs a page to link, --html FILE"});
   if (!options.file.empty()) return WhichViews::all;
   if (options.views.empty()) return WhichViews::none;
   return options.views == "quick" ? WhichViews::quick : WhichViews::all;

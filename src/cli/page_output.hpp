@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command_line.hpp"
@@ -28,8 +30,12 @@ void refuse_page_of_shard(const PageOutput& options, bool of_shard, std::vector<
 // Adds --what-if, of commands that write a page of a plan.
 void add_what_if(Command command, FlagText& address);
 
-// Returns the address of the what-if page, or empty. Notes one that is no address of the web, or without a page to link.
-std::string read_what_if(const FlagText& address, bool has_page, std::vector<Problem>& problems);
+// Returns the address of the what-if page, or empty. Notes one that is no address of the web.
+std::string read_what_if(const FlagText& address, std::vector<Problem>& problems);
+
+// Notes a --what-if of a command that names a file: model, system or stack.
+void refuse_files(const FlagText& address, std::initializer_list<std::string_view> names,
+                  std::vector<Problem>& problems);
 
 // Returns the views that the reply needs. Notes --views without --format json, and a --what-if that cannot be linked.
 WhichViews views_needed(const PageOutput& options, const Style& style, std::vector<Problem>& problems);

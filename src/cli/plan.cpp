@@ -164,6 +164,8 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   const bool whole = style.format == Format::json || !flags.page.file.empty();
   asked.question = read_plan_question(flags, whole ? shown : 0, problems);
   asked.question.views = views_needed(flags.page, style, problems);
+  refuse_files(flags.page.what_if, {flags.request.model, flags.system.system, flags.system.software},
+               problems);
   std::vector<const Software*> stacks;
   if (asked.question.offers.empty()) stacks.push_back(&asked.question.base.software);
   for (const Offer& offer : asked.question.offers) stacks.push_back(&offer.software);

@@ -33,7 +33,9 @@ void add_report(Command program, ExitCode& exit_code) {
     const std::string& file = flags->output.file;
     const bool drawn = is_picture(file);
     std::vector<Problem> problems;
-    const std::string what_if = read_what_if(flags->what_if, !drawn, problems);
+    const std::string what_if = read_what_if(flags->what_if, problems);
+    if (drawn && flags->what_if)
+      problems.push_back({"--what-if", "does not go with a picture, which has no links"});
     if (std::string obstacle = obstacle_to_picture(file); !obstacle.empty())
       problems.push_back({"--output", std::move(obstacle)});
     if (!problems.empty()) throw InputError(std::move(problems));
