@@ -91,8 +91,9 @@ Table tensor_table(const ExplainReply& explanation) {
 
 std::string letters_line(const ExplainReply& explanation) {
   std::string text;
-  for (const ExplainedLetter& entry : letters_of(explanation))
-    text += fmt::format("{}{} = {:.12g}", text.empty() ? "" : ", ", entry.notation.letter, entry.value);
+  for (const auto& [notation, value] : letters_of(explanation)) {
+    if (value) text += fmt::format("{}{} = {:.12g}", text.empty() ? "" : ", ", notation.letter, *value);
+  }
   if (!explanation.equalities.empty())
     text += fmt::format("; here {}", fmt::join(explanation.equalities, ", "));
   return text;

@@ -1,5 +1,7 @@
 #include "report/explain_json.hpp"
 
+#include <algorithm>
+
 namespace headroom {
 namespace {
 
@@ -106,10 +108,10 @@ bool is_idle(Symbol symbol, const Transformer& model, const Bindings& letters) {
 
 OrderedJson letters_json(const ExplainReply& explanation) {
   OrderedJson json = OrderedJson::array();
-  for (const auto& [notation, value] : letters_of(explanation))
-    json.push_back({{"letter", std::string(1, notation.letter)},
-                    {"meaning", notation.meaning},
-                    {"value", number(value)}});
+  for (const auto& [notation, value] : letters_of(explanation)) {
+    json.push_back({{"letter", std::string(1, notation.letter)}, {"meaning", notation.meaning}});
+    if (value) json.back()["value"] = number(*value);
+  }
   return json;
 }
 
@@ -117,9 +119,20 @@ OrderedJson letters_json(const ExplainReply& explanation) {
 
 std::vector<ExplainedLetter> letters_of(const ExplainReply& explanation) {
   const Bindings values = bindings(explanation.model, explanation.strategy, explanation.workload);
+  const auto has_own = [&](Symbol symbol) {
+    return std::any_of(explanation.kinds.begin(), explanation.kinds.end(), [&](const ExplainedTable& kind) {
+      return std::any_of(kind.sizes.begin(), kind.sizes.end(),
+                         [&](const auto& size) { return size.letter == symbol; });
+    });
+  };
   std::vector<ExplainedLetter> letters;
   for (const Notation& entry : notation) {
-    if (!is_idle(entry.symbol, explanation.model, values)) letters.push_back({entry, values[entry.symbol]});
+    const bool of_experts = entry.symbol == Symbol::imbalance && has_own(Symbol::experts);
+    if (of_experts || !is_idle(entry.symbol, explanation.model, values)) {
+      letters.push_back({entry, values[entry.symbol]});
+    } else if (has_own(entry.symbol)) {
+      letters.push_back({entry, std::nullopt});
+    }
   }
   return letters;
 }

@@ -1,6 +1,7 @@
 // The report of `headroom explain` as JSON.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "headroom/answer/explain.hpp"
@@ -13,7 +14,7 @@ OrderedJson explain_json(const ExplainReply& explanation);
 
 struct ExplainedLetter {
   Notation notation;
-  double value = 0;
+  std::optional<double> value;  // absent: each kind of layer has its own
 };
 
 // Returns the letters that a run has a use for.

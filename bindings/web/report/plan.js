@@ -137,7 +137,10 @@ function letters_line(layer) {
   const shown = [...kinds.flatMap((kind) => [kind.layer?.stored, kind.layer?.recomputed, ...(kind.ops ?? []).flatMap((op) =>
     (op.tensors ?? []).map((tensor) => tensor.size))]), layer.embedding?.stored, layer.head?.stored, ...(layer.equalities ?? [])].join(" ");
   const letters = (layer.letters ?? []).filter(({letter}) => shown.includes(letter));
-  const texts = [...letters.map(({letter, meaning, value}) => `${letter} = ${count(value)}, ${meaning}`), ...(layer.equalities ?? [])];
+  const value_of = ({letter, value}) => value !== undefined ? [count(value)]
+      : kinds.filter((kind) => kind.sizes?.[letter]).map((kind) => `${count(kind.sizes[letter])} (${kind.name})`);
+  const texts = [...letters.map((letter) => `${letter.letter} = ${value_of(letter).join(", ")}: ${letter.meaning}`),
+                 ...(layer.equalities ?? [])];
   return texts.length ? folded("What the letters mean", el("ul", {}, texts.map((text) => el("li", {}, text)))) : null;
 }
 
