@@ -1,6 +1,7 @@
 #include "headroom/report/explain.hpp"
 
 #include "cli/command.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
@@ -72,7 +73,8 @@ void add_explain(Command program, ExitCode& exit_code) {
                     "headroom explain llama-3-8b -d 8 --zero 3 --software torchtitan-2025"});
   command.on_run([flags, &exit_code] {
     flags->request.verbose = flags->output.verbose;
-    run(*flags);
+    take_launch_file(flags->request, flags->runs_on);
+    with_places(flags->request, [&] { run(*flags); });
     exit_code = ExitCode::done;
   });
 }

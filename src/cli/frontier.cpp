@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/flags.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
 #include "cli/page_output.hpp"
@@ -100,7 +101,8 @@ void add_frontier(Command program, ExitCode& exit_code) {
       "Exit code: 0 done, 2 bad input, 3 nothing fits a budget.");
   command.on_run([flags, &exit_code] {
     flags->request.verbose = flags->output.verbose;
-    exit_code = frontier(*flags);
+    take_launch_file(flags->request, flags->system);
+    with_places(flags->request, [&] { exit_code = frontier(*flags); });
   });
 }
 

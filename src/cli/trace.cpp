@@ -1,6 +1,7 @@
 #include "headroom/report/trace.hpp"
 
 #include "cli/command.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
@@ -41,7 +42,10 @@ void add_trace(Command program, ExitCode& exit_code) {
   command.examples(
       {"headroom trace gpt3-175b -t 8 -p 8 -m 3 --global-batch 64 --sp --recompute selective -o trace.json"});
   command.footer("Exit code: 0 it fits, 2 bad input, 3 it does not fit.");
-  command.on_run([flags, &exit_code] { exit_code = trace(*flags); });
+  command.on_run([flags, &exit_code] {
+    take_launch_file(flags->request, flags->system);
+    with_places(flags->request, [&] { exit_code = trace(*flags); });
+  });
 }
 
 }  // namespace headroom::cli

@@ -108,7 +108,6 @@ class RunBuilder {
   [[nodiscard]] std::optional<std::int64_t> count(std::string_view field) const;
   [[nodiscard]] std::optional<std::string> chosen(std::string_view choice) const;
   [[nodiscard]] const Json* member_at(std::string_view path) const;
-  [[nodiscard]] bool has_problems() const { return !problems_.empty(); }
   void drop(std::string_view field);  // of the strategy
   void drop_member(std::string_view path);
 
