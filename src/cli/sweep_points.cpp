@@ -68,6 +68,8 @@ void add_point_flags(Command command, SweepKind kind, PointFlags& flags) {
   } else {
     add_search_flags(command, flags.request, flags.system, flags.space);
   }
+  // A launch script is one run, and a sweep asks for many.
+  command.find("model").describe("MODEL", "Model's name (headroom list models) or model file");
   add_capacity_flags(command, flags.capacity);
 }
 
