@@ -31,7 +31,8 @@ function plans_section(reply) {
                    column("held by PyTorch", (plan) => held_by(plan.memory)?.bytes, gib),
                    {name: "verdict", text: true, value: (plan) => plan.memory.verdict, cell: (plan) => verdict_cell(plan.memory.verdict)}];
   const left = reply.left_off?.plans;
-  return section("Plans", `The fastest of each TP x PP x DP. Choose a row, by a click or with Enter, to see its memory and time.${left ? ` ${plans.length} of ${left} are listed.` : ""}`,
+  return section("Plans", "The fastest of each TP x PP x DP. Choose a row, by a click or with Enter, to see its memory and time." +
+                 (left ? ` ${plans.length} of ${left} are listed.` : ""),
                  sortable(columns, plans, {choose: show, chosen: best, caption: "plans"}), place);
 }
 
@@ -60,7 +61,8 @@ function searched_section(reply) {
   const rejected = Object.entries(reply.rejected ?? {}).map(([reason, number]) => ({reason: spelled(reason), number}));
   const parts = [el("p", {}, `${count(reply.evaluated)} strategies were evaluated, ${count(reply.feasible)} fit.`)];
   if (rejected.length) {
-    parts.push(el("h3", {}, "Rejected"), el("p", {class: "soft"}, "By rules, before they count as evaluated, or for memory."), sortable([column("because of", (x) => x.reason, null, true),
+    parts.push(el("h3", {}, "Rejected"), el("p", {class: "soft"}, "By rules, before they count as evaluated, or for memory."),
+               sortable([column("because of", (x) => x.reason, null, true),
                                                    column("strategies", (x) => x.number, count)], rejected, {caption: "rejections"}));
   }
   if (reply.left_out?.length) {

@@ -54,8 +54,9 @@ function show_quick(answer) {
 
 function show_rest(answer, asked) {
   const {memory, views, strategy} = answer;
-  put("details", alternatives_section(answer.alternatives, memory, answer.time), tensors_section(memory.tensors, memory), routing_section(answer.routing), ladder_section(views?.ladder, memory, strategy),
-      frontier_section(views, answer), payoff_section(answer, strategy.sequence_parallel));
+  put("details", alternatives_section(answer.alternatives, memory, answer.time), tensors_section(memory.tensors, memory),
+      routing_section(answer.routing), ladder_section(views?.ladder, memory, strategy), frontier_section(views, answer),
+      payoff_section(answer, strategy.sequence_parallel));
   put("notes", section("The same on a command line", null, copied(as_typed(estimate_command(asked)))), notes_section(answer));
 }
 
