@@ -16,7 +16,7 @@
 #include "headroom/core/expects.hpp"
 #include "headroom/core/reading.hpp"
 #include "io/text.hpp"
-#include "io/written_files.hpp"
+#include "io/command_files.hpp"
 
 namespace headroom::cli {
 

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "io/command_files.hpp"
+
 namespace headroom::cli {
 
 // Calls make(thread, i) for 0 <= i < count on that many threads, and take(i, its result) here, i ascending. What either
@@ -32,7 +34,9 @@ void in_order(std::int64_t count, std::size_t threads, const Make& make, const T
   bool stopped = false;
   std::exception_ptr failure;
 
+  CommandFiles& files = command_files();
   const auto work = [&](std::size_t thread) {
+    const FilesOf of_command(files);
     std::unique_lock lock(mutex);
     for (;;) {
       changed.wait(lock, [&] {

@@ -11,7 +11,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
 #include "headroom/core/error.hpp"
-#include "io/written_files.hpp"
+#include "io/command_files.hpp"
 
 namespace headroom::cli {
 

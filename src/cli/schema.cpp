@@ -4,7 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
-#include "io/written_files.hpp"
+#include "io/command_files.hpp"
 
 namespace headroom::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "cli/manual.hpp"
 #include "cli/output.hpp"
 #include "cli/version.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
-#include "io/written_files.hpp"
 
 namespace headroom::cli {
 namespace {

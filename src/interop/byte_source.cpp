@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 #include "headroom/core/error.hpp"
-#include "io/written_files.hpp"
+#include "io/command_files.hpp"
 
 namespace headroom {
 namespace {
@@ -27,10 +27,7 @@ constexpr unsigned char gzip_magic[] = {0x1f, 0x8b};
 
 // Raw bytes, of a file or a text, and zlib's state where they are compressed. A gzipped file may have several members.
 struct ByteSource::Inflater {
-  struct Closing {
-    void operator()(std::FILE* opened) const { std::fclose(opened); }
-  };
-  std::unique_ptr<std::FILE, Closing> file;
+  OpenFile file{nullptr, std::fclose};
   std::string_view text;
   std::vector<char> raw;
   std::string_view left;  // of what was read last
@@ -113,9 +110,8 @@ ByteSource::ByteSource(const std::string& path)
       block_(block_bytes),
       allowed_(std::numeric_limits<std::uint64_t>::max()) {
   will_read(path);
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw InputError(path, "is a directory, not a file");
-  inflater_->file.reset(std::fopen(path.c_str(), "rb"));
+  if (kind_of_file(path) == FileKind::folder) throw InputError(path, "is a directory, not a file");
+  inflater_->file = open_file(path);
   if (!inflater_->file) throw InputError(path, "cannot be read: " + std::generic_category().message(errno));
 }
 

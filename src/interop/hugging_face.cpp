@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +17,7 @@
 #include "interop/hub_model.hpp"
 #include "interop/hub_published.hpp"
 #include "interop/hub_types.hpp"
+#include "io/command_files.hpp"
 #include "io/document.hpp"
 #include "io/file_formats.hpp"
 #include "io/text.hpp"
@@ -29,10 +29,9 @@ constexpr std::size_t longest_name = 200;
 
 // The config.json of a folder that has one, or the source as it is.
 std::string resolved(const std::string& source) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(source, error)) return source;
+  if (kind_of_file(source) != FileKind::folder) return source;
   const std::filesystem::path config = std::filesystem::path(source) / "config.json";
-  return std::filesystem::exists(config, error) ? config.string() : source;
+  return kind_of_file(config.string()) != FileKind::none ? config.string() : source;
 }
 
 // Also of a part of one that lacks its model type, which is refused for that alone.
@@ -71,7 +70,9 @@ std::string refusal_of(const std::string& name) {
 
 // "Qwen3-8B" of "models/Qwen3-8B/config.json", else the name of the file.
 std::string model_name(const std::string& file) {
-  const std::filesystem::path path = std::filesystem::absolute(file);
+  // A text of a question has no folder.
+  const bool on_disk = command_files().given(file) == nullptr;
+  const std::filesystem::path path = on_disk ? std::filesystem::absolute(file) : std::filesystem::path(file);
   const bool plain = path.filename() == "config.json" && path.has_parent_path();
   return printable(plain ? path.parent_path().filename().string() : path.stem().string(), longest_name);
 }

@@ -1,11 +1,9 @@
 #include "headroom/interop/profile.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <cstdio>
 #include <map>
 #include <optional>
-#include <system_error>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +17,7 @@
 #include "interop/nsys.hpp"
 #include "interop/nvtx_range.hpp"
 #include "interop/profile_work.hpp"
+#include "io/command_files.hpp"
 #include "io/strict_json.hpp"
 
 namespace headroom {
@@ -225,12 +224,11 @@ Profile nsys_profile(const SqliteDatabase& database, std::int64_t devices_per_no
 
 // The first bytes of a regular file, as many as tell an SQLite database.
 bool is_database(const std::string& path) {
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) return false;
-  std::ifstream stream(path, std::ios::binary);
+  if (!is_regular_file(path)) return false;
+  const OpenFile file = open_file(path);
   std::string begin(sqlite_magic.size(), '\0');
-  stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return stream && begin == sqlite_magic;
+  return file && std::fread(begin.data(), 1, begin.size(), file.get()) == begin.size() &&
+         begin == sqlite_magic;
 }
 
 }  // namespace

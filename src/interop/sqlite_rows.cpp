@@ -8,8 +8,8 @@
 #include <sqlite3.h>
 
 #include "headroom/core/error.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
-#include "io/written_files.hpp"
 
 namespace headroom {
 namespace {

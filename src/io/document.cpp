@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "command_files.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/releases_file.hpp"
@@ -106,9 +107,17 @@ std::string name_hint(const std::string& source, std::string_view kind) {
 }
 
 // A file wins over a name, a name over a folder.
-bool is_name(const std::filesystem::file_status& status, const NameMeaning& meaning) {
-  if (!std::filesystem::exists(status)) return true;
-  return std::filesystem::is_directory(status) && !meaning.names.empty();
+bool is_name(FileKind kind, const NameMeaning& meaning) {
+  if (kind == FileKind::none) return true;
+  return kind == FileKind::folder && !meaning.names.empty();
+}
+
+// Why nobody can tell whether there is a file of this name, such as one that is too long. Empty if that is no question.
+std::string obstacle_to(const std::string& source) {
+  std::error_code error;
+  if (!command_files().has_disk()) return {};
+  const auto status = std::filesystem::status(source, error);
+  return status.type() == std::filesystem::file_type::none ? error.message() : std::string();
 }
 
 }  // namespace
@@ -204,8 +213,7 @@ std::string stem_of(const std::string& file) {
 }
 
 std::string names_nothing(const std::string& source, std::string_view kind) {
-  std::error_code error;
-  if (std::filesystem::exists(source, error)) return {};
+  if (kind_of_file(source) != FileKind::none) return {};
   const NameMeaning meaning = meaning_of(kind, source);
   if (meaning.names.size() == 1) return {};
   if (kind == "software" && find_release(source)) return {};
@@ -218,23 +226,19 @@ std::string names_nothing(const std::string& source, std::string_view kind) {
 }
 
 Document open_document(const std::string& source, std::string_view kind) {
-  std::error_code error;
-  const auto status = std::filesystem::status(source, error);
   const NameMeaning meaning = meaning_of(kind, source);
-  if (!is_name(status, meaning)) return read_document(read_file(source), source);
+  if (!is_name(kind_of_file(source), meaning)) return read_document(read_file(source), source);
   if (meaning.names.size() == 1) {
     const EmbeddedFile& file = *find_embedded(kind, meaning.names.front());
     return read_document(file.text, std::string(file.path));
   }
-  if (status.type() == std::filesystem::file_type::none) {
-    throw InputError(printable(source), "cannot be read: " + error.message());
-  }
+  if (const std::string obstacle = obstacle_to(source); !obstacle.empty())
+    throw InputError(printable(source), "cannot be read: " + obstacle);
   throw InputError(source.empty() ? "\"\"" : printable(source, 200), names_nothing(source, kind));
 }
 
 bool is_file(const std::string& source, std::string_view kind) {
-  std::error_code error;
-  return !is_name(std::filesystem::status(source, error), meaning_of(kind, source));
+  return !is_name(kind_of_file(source), meaning_of(kind, source));
 }
 
 std::string how_read(const std::string& source, std::string_view kind) {

@@ -1,14 +1,16 @@
 #include "headroom/io/part_file.hpp"
 
 #include <cerrno>
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "command_files.hpp"
 #include "object_reader.hpp"
 #include "text.hpp"
-#include "written_files.hpp"
 
 namespace headroom {
 namespace {
@@ -109,8 +111,11 @@ std::string part_end() { return "\n]}\n"; }
 
 PartReader::PartReader(const std::string& path) : path_(path) {
   will_read(path);
-  file_.open(path, std::ios::binary);
-  if (!file_) throw InputError(path, "cannot be read: " + std::generic_category().message(errno));
+  if (const std::string* const text = command_files().given(path))
+    file_ = std::make_unique<std::istringstream>(*text);
+  else
+    file_ = std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (!*file_) throw InputError(path, "cannot be read: " + std::generic_category().message(errno));
   const std::string first = line();
   if (!first.ends_with('[')) throw InputError(path, no_part);
   HeadReader reader(path_, first + "]}");
@@ -132,13 +137,13 @@ std::string PartReader::line() {
   std::string text;
   char block[4096];
   for (;;) {
-    file_.getline(block, sizeof block);
-    if (file_.eof() || file_.gcount() == 0)
+    file_->getline(block, sizeof block);
+    if (file_->eof() || file_->gcount() == 0)
       throw InputError(path_, head_.program.empty() ? no_part : "is cut off");
-    const bool whole = !file_.fail();  // else the block is full
-    text.append(block, static_cast<std::size_t>(file_.gcount()) - (whole ? 1 : 0));
+    const bool whole = !file_->fail();  // else the block is full
+    text.append(block, static_cast<std::size_t>(file_->gcount()) - (whole ? 1 : 0));
     if (whole) return text;
-    file_.clear();
+    file_->clear();
     if (text.size() > largest_file_bytes) throw InputError(path_, "has a line too long to be a part's");
   }
 }
@@ -147,7 +152,7 @@ std::optional<std::string> PartReader::next_row() {
   std::string text = line();
   if (text == "]}") {
     if (goes_on_ && row_ > 0) throw InputError(path_, "lacks a row behind row " + std::to_string(row_));
-    if (file_.peek() != std::ifstream::traits_type::eof()) throw InputError(path_, "goes on behind its end");
+    if (file_->peek() != std::istream::traits_type::eof()) throw InputError(path_, "goes on behind its end");
     return std::nullopt;
   }
   ++row_;

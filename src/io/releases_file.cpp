@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <filesystem>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "command_files.hpp"
 #include "file_formats.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
@@ -228,9 +228,8 @@ std::optional<std::string> release_of_runs(const std::vector<StackFamily>& famil
 std::optional<NamedRelease> find_release(const std::string& text) {
   const std::size_t at = text.find('@');
   const std::string name = text.substr(0, at);
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(text, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) return std::nullopt;
+  const FileKind kind = kind_of_file(text);
+  if (kind == FileKind::regular || kind == FileKind::other) return std::nullopt;
   if (at == std::string::npos) {
     if (find_embedded("release", name) == nullptr) return std::nullopt;
     NamedRelease named{.family = read_family(name)};

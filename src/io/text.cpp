@@ -4,16 +4,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "command_files.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/reading.hpp"
-#include "written_files.hpp"
 
 namespace headroom {
 namespace {
@@ -58,12 +55,11 @@ namespace {
 
 std::string read_whole(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw InputError(path, "is a directory, not a file");
+  if (kind_of_file(path) == FileKind::folder) throw InputError(path, "is a directory, not a file");
   const auto size = std::filesystem::file_size(path, error);
   if (!error && size > largest_file_bytes) throw InputError(path, too_large());
 
-  const auto close = [](std::FILE* file) { std::fclose(file); };
-  const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
+  const OpenFile file = open_file(path);
   const auto unreadable = [&] {
     return InputError(path, "cannot be read: " + std::generic_category().message(errno));
   };
@@ -82,17 +78,13 @@ std::string read_whole(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  will_read(path);
-  std::error_code error;
-  if (!std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error) ||
-      std::filesystem::is_directory(path, error)) {
-    return read_whole(path);
+  if (const std::string* const text = command_files().given(path)) {
+    if (text->size() > largest_file_bytes) throw InputError(path, too_large());
+    return *text;
   }
-  static std::mutex reading;
-  static std::map<std::string, std::string> texts;
-  const std::lock_guard<std::mutex> lock(reading);
-  const auto known = texts.find(path);
-  return known != texts.end() ? known->second : texts.emplace(path, read_whole(path)).first->second;
+  will_read(path);
+  if (kind_of_file(path) != FileKind::other) return read_whole(path);
+  return command_files().once(path, [&] { return read_whole(path); });
 }
 
 std::optional<std::size_t> first_non_text_byte(std::string_view text) {

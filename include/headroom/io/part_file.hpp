@@ -12,7 +12,8 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
+#include <istream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,7 +58,7 @@ class PartReader {
   std::string line();
 
   std::string path_;
-  std::ifstream file_;
+  std::unique_ptr<std::istream> file_;
   PartHead head_;
   std::int64_t row_ = 0;
   bool goes_on_ = true;  // told by the comma after the previous row

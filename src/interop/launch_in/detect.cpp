@@ -8,6 +8,7 @@
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/python.hpp"
 #include "interop/launch_in/readers.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -172,8 +173,7 @@ LaunchedRun read_python_config(std::string_view text, const std::string& file, c
   }
   const PythonModules beside = [&](const std::string& module) -> std::optional<std::string> {
     const std::filesystem::path path = std::filesystem::path(file).parent_path() / (module + ".py");
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+    if (!is_regular_file(path.string())) return std::nullopt;
     return read_file(path.string());
   };
   PythonResult result = call_python(text, file, name, beside);
@@ -210,8 +210,7 @@ SourceParts parts_of_source(const std::string& source) {
 
 bool is_tree_launch(const std::string& source) {
   const SourceParts parts = parts_of_source(source);
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(parts.file, error)) return false;
+  if (!is_regular_file(parts.file)) return false;
   const std::string end = lower_case(std::filesystem::path(parts.file).extension().string());
   if (end == ".toml" || end == ".yaml" || end == ".yml" || end == ".py") return true;
   if (end != ".json") return false;

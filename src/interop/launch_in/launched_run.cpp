@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <string>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/core/reading.hpp"
 #include "interop/launch_in/readers.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -49,9 +49,8 @@ constexpr std::array<std::string_view, 4> trainers{"accelerate", "Hugging Face T
                                                    "axolotl"};
 
 bool is_on_disk(const std::string& source) {
-  std::error_code error;
-  const auto status = std::filesystem::status(source, error);
-  return !error && std::filesystem::exists(status) && !std::filesystem::is_directory(status);
+  const FileKind kind = kind_of_file(source);
+  return kind == FileKind::regular || kind == FileKind::other;
 }
 
 bool ends_with_one_of(const std::string& source, const auto& endings) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "headroom/core/contains.hpp"
@@ -12,6 +11,7 @@
 #include "interop/launch_in/readers.hpp"
 #include "interop/launch_in/script_words.hpp"
 #include "interop/launch_in/tree.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -66,9 +66,8 @@ std::optional<std::string> place_in_script(const std::string& name, const std::s
   if (!absolute) places = {folder / known, folder / ".." / known, folder / ".." / ".." / known};
   if (absolute) places = {fs::path(known)};
   places.push_back(folder / fs::path(known).filename());
-  std::error_code error;
   for (const fs::path& place : places) {
-    if (fs::is_regular_file(place, error)) return place.lexically_normal().string();
+    if (is_regular_file(place.string())) return place.lexically_normal().string();
   }
   return std::nullopt;
 }

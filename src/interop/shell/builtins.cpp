@@ -2,11 +2,11 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "headroom/core/contains.hpp"
 #include "interop/shell/interpreter.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom::shell {
@@ -211,8 +211,7 @@ std::optional<std::pair<std::string, std::string>> Interpreter::file_beside(cons
     if (one.empty()) continue;
     const std::filesystem::path path =
         one.front() == '/' ? std::filesystem::path(one) : folder / std::filesystem::path(one);
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) continue;
+    if (!is_regular_file(path.string())) continue;
     std::string file = folder_.empty() && one.front() != '/' ? std::string(one) : path.string();
     return std::pair{file, read_file(file)};
   }
