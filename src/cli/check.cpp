@@ -9,6 +9,7 @@
 
 #include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "cli/launch_file.hpp"
 #include "cli/notes.hpp"
@@ -92,11 +93,11 @@ ExitCode check_read(const std::string& file, const CheckFlags& flags, CheckForma
   if (flags.patch) tell_once({file + ": " + patch_note(reply)});
   switch (format) {
     case CheckFormat::table:
-      fmt::print("{}", flags.patch ? (reply.patch ? reply.patch->diff : "")
-                                   : preflight_text(reply, style_of({.verbose = asked.verbose})));
+      print_result(flags.patch ? (reply.patch ? reply.patch->diff : "")
+                               : preflight_text(reply, style_of({.verbose = asked.verbose})));
       break;
-    case CheckFormat::json: fmt::print("{}", preflight_json(reply)); break;
-    case CheckFormat::github: fmt::print("{}", preflight_annotations(reply)); break;
+    case CheckFormat::json: print_result(preflight_json(reply)); break;
+    case CheckFormat::github: print_result(preflight_annotations(reply)); break;
   }
   return exit_code_of(outcome_of(reply));
 }
@@ -119,7 +120,7 @@ ExitCode check(const CheckFlags& flags, CheckFormat format) {
         return;
       }
       const std::string_view kind = check_file(file);
-      fmt::print("{}: a valid {} file\n", printable(file, std::string::npos), kind);
+      print_result(fmt::format("{}: a valid {} file\n", printable(file, std::string::npos), kind));
       if (kind == "system") note_reading(kind, file);
     });
   }

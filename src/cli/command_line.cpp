@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "cli/help.hpp"
 #include "cli/other_names.hpp"
@@ -15,8 +16,8 @@
 #include "cli/usage.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/core/reading.hpp"
-#include "io/text.hpp"
 #include "io/command_files.hpp"
+#include "io/text.hpp"
 
 namespace headroom::cli {
 
@@ -136,11 +137,14 @@ void parse(App& app, std::vector<std::string> own_arguments) {
 
 OptionText text_of(const CLI::Option& option) {
   OptionText text{.names = {},
+                  .positional = option.get_name(true),
                   .value = option.get_type_name(),
                   .fallback = option.get_default_str(),
                   .help = option.get_description(),
                   .topic = option.get_group(),
                   .required = option.get_required(),
+                  .value_optional = false,
+                  .list = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll,
                   .repeats = option.get_items_expected_max() > 1};
   for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
@@ -160,7 +164,10 @@ CommandText text_of(const App& app, const std::string& above) {
   std::stable_partition(options.begin(), options.end(), [&](const CLI::Option* option) {
     return option != app.get_help_ptr() && option != app.get_help_all_ptr();
   });
-  for (const CLI::Option* const option : options) text.options.push_back(text_of(*option));
+  for (const CLI::Option* const option : options) {
+    text.options.push_back(text_of(*option));
+    text.options.back().value_optional = app.values_of_flags.contains(long_flag_of(*option));
+  }
   for (const CLI::App* const below : app.get_subcommands([](const CLI::App*) { return true; }))
     text.commands.push_back(text_of(dynamic_cast<const App&>(*below), text.name + " "));
   return text;
@@ -342,7 +349,7 @@ void CommandLine::run(int argc, const char* const* argv) {
   const auto print_help = [&](const CLI::ParseError& asked, auto help) {
     check_help(*app_, asked);
     const std::size_t columns = std::min(screen_columns().value_or(usual_columns), widest_help);
-    std::fputs(help(innermost_text(text_of(*app_, ""), *app_), columns).c_str(), stdout);
+    print_result(help(innermost_text(text_of(*app_, ""), *app_), columns));
   };
   try {
     parse(*app_, own.arguments);
@@ -350,8 +357,8 @@ void CommandLine::run(int argc, const char* const* argv) {
     print_help(asked, short_help);
   } catch (const CLI::CallForAllHelp& asked) {
     print_help(asked, whole_help);
-  } catch (const CLI::Success& asked_for_version) {
-    app_->exit(asked_for_version);
+  } catch (const CLI::CallForVersion& asked) {
+    print_result(asked.what() + std::string("\n"));
   } catch (const CLI::ParseError& error) {
     check_values_of_flags(*app_, own.arguments);
     throw usage_error(*app_, error);

@@ -48,12 +48,15 @@ class Option {
 // What the help says of an option, for manual pages and the completions of shells.
 struct OptionText {
   std::vector<std::string> names;  // "-t", "--tensor-parallel"; empty for a positional argument
+  std::string positional;          // its name, "model"
   std::string value;               // what stands for the value, "T"; empty for a flag without one
   std::string fallback;            // the default, where the help shows one
   std::string help;
   std::string topic;
   bool required = false;
-  bool repeats = false;  // a positional argument that takes several values
+  bool value_optional = false;  // a flag that may stand without its value, too
+  bool list = false;            // is given once for each of its values
+  bool repeats = false;         // a positional argument that takes several values
 };
 
 // And of a command, with those below it.

@@ -1,10 +1,9 @@
 #include "headroom/report/frontier.hpp"
 
-#include <cstdio>
-
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "cli/launch_file.hpp"
 #include "cli/notes.hpp"
@@ -66,8 +65,7 @@ ExitCode frontier(const FrontierFlags& flags) {
   write_page(flags.page,
              [&](const Style& json) { return render(reply, json, flags.all, stop.value_or(Stop{})); });
   write(flags.output, render(reply, style, flags.all, stop.value_or(Stop{})));
-  if (reply.stopped && style.format == Format::csv)
-    fmt::print(stderr, "headroom: {}\n", stopped_text(stop.value_or(Stop{})));
+  if (reply.stopped && style.format == Format::csv) say(stopped_text(stop.value_or(Stop{})));
   return fits(reply) ? ExitCode::done : ExitCode::infeasible;
 }
 

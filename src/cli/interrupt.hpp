@@ -1,6 +1,8 @@
 // Ctrl-C during a long command, or the end of its terminal: it ends between two steps, so that half-written files are removed.
 #pragma once
 
+#include "cli/console.hpp"
+
 namespace headroom::cli {
 
 struct Interrupted {
@@ -16,8 +18,8 @@ void note_interrupts_to_answer();
 // Throws Interrupted when one was noted.
 void throw_if_interrupted();
 
-// Whether one was noted.
-bool interrupted();
+// Whether one was noted; from any thread.
+bool interrupted(const Console& console);
 
 // Forgets a noted Ctrl-C, whose answer follows. Throws Interrupted for another signal.
 void take_interrupt();

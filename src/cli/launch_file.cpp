@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "cli/console.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
@@ -103,7 +103,7 @@ LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, c
     others.pop_back();
   }
   std::swap(run.remarks, others);
-  for (const std::string& line : told(run, flags.model)) fmt::print(stderr, "headroom: {}\n", line);
+  for (const std::string& line : told(run, flags.model)) say(line);
   std::swap(run.remarks, others);
   problems = with_variables_joined(problems);
   if (!run.model && problems.empty())

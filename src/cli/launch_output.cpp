@@ -1,15 +1,16 @@
 #include "cli/launch_output.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <system_error>
 
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "headroom/core/joined.hpp"
+#include "io/command_files.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -95,6 +96,7 @@ class NewFiles {
 void write_launch(const LaunchOutput& options, const std::optional<Launch>& launch,
                   const std::string& report) {
   if (options.folder.empty() || !launch) return;
+  if (!command_files().has_disk()) throw InputError("--launch-dir", "cannot be written here: use --launch");
   const fs::path folder(options.folder);
   std::error_code error;
   fs::create_directories(folder, error);
@@ -120,8 +122,7 @@ void write_launch(const LaunchOutput& options, const std::optional<Launch>& laun
   files.keep();
   std::string names;
   for (const LaunchFile& file : launch->files) names += " " + file.name;
-  std::fprintf(stderr, "headroom: %s has%s; run in that folder: %s\n", options.folder.c_str(), names.c_str(),
-               launch->command.c_str());
+  say(options.folder + " has" + names + "; run in that folder: " + launch->command);
 }
 
 }  // namespace headroom::cli

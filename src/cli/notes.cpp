@@ -1,18 +1,15 @@
 #include "cli/notes.hpp"
 
-#include <cstdio>
-#include <set>
-
 #include <fmt/format.h>
 
+#include "cli/console.hpp"
 #include "headroom/io/remarks.hpp"
 
 namespace headroom::cli {
 
 void tell_once(const std::vector<std::string>& sentences) {
-  static std::set<std::string> said;
   for (const std::string& sentence : sentences) {
-    if (said.insert(sentence).second) fmt::print(stderr, "headroom: note: {}\n", sentence);
+    if (console().said.insert(sentence).second) say(fmt::format("note: {}", sentence));
   }
 }
 

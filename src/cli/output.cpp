@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
 
 #include <unistd.h>
 
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
@@ -67,7 +67,7 @@ Style style_of(const OutputFlags& flags) {
   When when{};
   read_choice("--format", flags.format, style.format, problems);
   read_choice("--color", flags.color, when, problems);
-  const bool terminal = flags.file.empty() && isatty(STDOUT_FILENO) != 0;
+  const bool terminal = flags.file.empty() && console().caller == nullptr && isatty(STDOUT_FILENO) != 0;
   if (flags.file.empty()) style.columns = screen_columns().value_or(style.columns);
   auto columns = static_cast<std::int64_t>(style.columns);
   read_count("--columns", flags.columns, columns, problems, least_columns);
@@ -120,16 +120,11 @@ Output::~Output() {
 }
 
 void Output::fail(const std::string& reason) const {
-  throw InputError(name_.empty() ? "standard output" : name_, "cannot be written: " + reason);
+  throw InputError(name_, "cannot be written: " + reason);
 }
 
 void Output::write(const std::string& text) {
-  if (name_.empty()) {
-    const bool written =
-        std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    if (!written) fail(std::generic_category().message(errno));
-    return;
-  }
+  if (name_.empty()) return print_result(text);
   if (scratch_ != target_) throw_if_interrupted();
   if (!(file_ << text)) fail(std::generic_category().message(errno));
 }

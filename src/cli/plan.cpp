@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <thread>
 
@@ -11,6 +10,7 @@
 
 #include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
+#include "cli/console.hpp"
 #include "cli/find_flags.hpp"
 #include "cli/follow_up.hpp"
 #include "cli/inquiry.hpp"
@@ -221,19 +221,19 @@ void tell_own(const OwnStrategy& own, const PlanReply& reply) {
     const std::string layout = fmt::format("TP {} x PP {} x DP {}", strategy.tensor_parallel,
                                            strategy.pipeline_parallel, strategy.data_parallel);
     if (!fits(estimate) || plan == nullptr || !plan->timing) {
-      fmt::print(stderr, "headroom: {}: yours does not fit: {}\n", file, layout);
+      say(fmt::format("{}: yours does not fit: {}", file, layout));
       return;
     }
     const Seconds mine = plan->timing->iteration.total;
     const double longer = mine / reply.result.plans.front().iteration - 1;
-    fmt::print(stderr, "headroom: {}: yours takes {:.4g} s, {:.0f}% {}: {}\n", file, mine.count(),
-               100 * std::abs(longer), longer < 0 ? "shorter" : "longer", layout);
+    say(fmt::format("{}: yours takes {:.4g} s, {:.0f}% {}: {}", file, mine.count(), 100 * std::abs(longer),
+                    longer < 0 ? "shorter" : "longer", layout));
   } catch (const InputError& error) {
     for (const Problem& problem : error.problems()) {
       const Problem typed = as_typed(problem);
       const auto place = own.flags.places.find(typed.where);
-      fmt::print(stderr, "headroom: {}: yours is not legal: {}: {}\n", file,
-                 place == own.flags.places.end() ? typed.where : place->second, typed.rule);
+      say(fmt::format("{}: yours is not legal: {}: {}", file,
+                      place == own.flags.places.end() ? typed.where : place->second, typed.rule));
     }
   }
 }
@@ -257,8 +257,7 @@ ExitCode print(PlanReply& reply, const PlanWords& words, const PlanFlags& flags,
   }
   write(output, render(reply, words, style));
   // Rows of CSV have no place for it.
-  if (reply.result.undecided && style.format == Format::csv)
-    fmt::print(stderr, "headroom: {}\n", undecided_text(reply, words));
+  if (reply.result.undecided && style.format == Format::csv) say(undecided_text(reply, words));
   return reply.result.plans.empty() || unanswered(reply) ? ExitCode::infeasible : ExitCode::done;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -39,8 +40,9 @@ std::size_t columns() {
 
 }  // namespace
 
-Progress::Progress(std::string_view what) : step_(what) {
-  if (isatty(STDERR_FILENO) == 0) return;
+Progress::Progress(std::string_view what) : caller_(console().caller), step_(what) {
+  const bool seen = caller_ != nullptr ? bool(caller_->watch) : isatty(STDERR_FILENO) != 0;
+  if (!seen) return;
   try {
     drawer_ = std::thread([this] { draw_until_done(); });
   } catch (const std::system_error&) {
@@ -93,6 +95,10 @@ void Progress::draw_if_due() {
 }
 
 void Progress::draw(Clock::time_point now) {
+  if (caller_ != nullptr) {
+    if (caller_->watch(json())) caller_->stop = true;
+    return;
+  }
   const std::size_t most = columns() - 1;
   std::string text = line(now, most);
   if (text.empty()) return;
@@ -100,6 +106,15 @@ void Progress::draw(Clock::time_point now) {
   fmt::print(stderr, "\r{}\x1b[K", text);
   std::fflush(stderr);
   shown_ = true;
+}
+
+std::string Progress::json() const {
+  nlohmann::ordered_json now{{"step", step_}, {"done", done_}};
+  if (of_ > 0) now["of"] = of_;
+  if (best_) now["best_iteration_seconds"] = best_->iteration.count();
+  if (decided_) now["decided"] = *decided_;
+  if (best_ && least_) now["gap"] = std::max(0.0, best_->iteration / *least_ - 1);
+  return now.dump();
 }
 
 std::string Progress::line(Clock::time_point now, std::size_t most) const {

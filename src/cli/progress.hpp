@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include "cli/console.hpp"
 #include "headroom/search/search.hpp"
 
 namespace headroom::cli {
@@ -54,6 +55,9 @@ class Progress {
   [[nodiscard]] std::string line(Clock::time_point now, std::size_t most) const;  // columns
   void clear();
 
+  [[nodiscard]] std::string json() const;
+
+  Caller* caller_;  // whose watch takes the place of the line; null: none
   std::mutex mutex_;
   std::condition_variable ended_;
   bool done_drawing_ = false;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "cli/launch_file.hpp"
 #include "cli/notes.hpp"
@@ -209,9 +210,7 @@ void add_request_flags(Command command, RequestFlags& flags) {
   add_fields(command, flags, FieldGroup::recompute);
 }
 
-void tell(const HubAssumption& assumption) {
-  fmt::print(stderr, "headroom: assumed: {}\n", assumption.sentence);
-}
+void tell(const HubAssumption& assumption) { say(fmt::format("assumed: {}", assumption.sentence)); }
 
 void tell(const std::vector<HubAssumption>& assumed, const RequestFlags& flags) {
   std::size_t hidden = 0;
@@ -225,8 +224,7 @@ void tell(const std::vector<HubAssumption>& assumed, const RequestFlags& flags) 
     }
   }
   if (hidden > 0)
-    fmt::print(stderr, "headroom: {} assumption{} about the model: -v lists them\n", hidden,
-               hidden == 1 ? "" : "s");
+    say(fmt::format("{} assumption{} about the model: -v lists them", hidden, hidden == 1 ? "" : "s"));
 }
 
 Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, const ReadModel& read) {

@@ -1,10 +1,10 @@
 #include "cli/run_files.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include <fmt/format.h>
 
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "io/text.hpp"
@@ -25,12 +25,12 @@ void note_mistakes(const std::vector<MeasuredRun>& runs, const std::string& file
     mistakes.resize(most_named);
     mistakes.push_back({file, "has more problems than these"});
   }
-  for (const auto& [where, rule] : mistakes) fmt::print(stderr, "headroom: warning: {}: {}\n", where, rule);
+  for (const auto& [where, rule] : mistakes) say(fmt::format("warning: {}: {}", where, rule));
   const std::size_t left_out = names.size();
   names.resize(std::min(left_out, most_named));
-  fmt::print(stderr, "headroom: warning: {}: {} of {} runs {} left out: {}{}\n", file, left_out, runs.size(),
-             left_out == 1 ? "is" : "are", fmt::join(names, ", "),
-             left_out > most_named ? fmt::format(" and {} more", left_out - most_named) : "");
+  say(fmt::format("warning: {}: {} of {} runs {} left out: {}{}", file, left_out, runs.size(),
+                  left_out == 1 ? "is" : "are", fmt::join(names, ", "),
+                  left_out > most_named ? fmt::format(" and {} more", left_out - most_named) : ""));
 }
 
 }  // namespace
@@ -51,10 +51,9 @@ std::vector<MeasuredRun> read_run_files(const std::vector<std::string>& files,
 void note_skipped(const std::vector<SkippedRun>& skipped, const Style& style) {
   if (style.format != Format::csv) return;
   for (std::size_t i = 0; i < std::min(skipped.size(), most_named); ++i)
-    fmt::print(stderr, "headroom: warning: skipped: {}: {}\n", skipped[i].name, text_of(skipped[i]));
+    say(fmt::format("warning: skipped: {}: {}", skipped[i].name, text_of(skipped[i])));
   if (skipped.size() > most_named) {
-    fmt::print(stderr, "headroom: warning: and {} more, which --format json lists\n",
-               skipped.size() - most_named);
+    say(fmt::format("warning: and {} more, which --format json lists", skipped.size() - most_named));
   }
 }
 

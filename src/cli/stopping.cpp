@@ -17,7 +17,7 @@ std::optional<Seconds> read_time_limit(const FlagText& flag, std::vector<Problem
   return Seconds(seconds);
 }
 
-Stopping::Stopping(std::optional<Seconds> limit) : limit_(limit) {
+Stopping::Stopping(std::optional<Seconds> limit) : limit_(limit), console_(console()) {
   note_interrupts_to_answer();
   if (!limit) return;
   // A clock does not count as far as a flag may say.
@@ -27,14 +27,14 @@ Stopping::Stopping(std::optional<Seconds> limit) : limit_(limit) {
 }
 
 bool Stopping::operator()() {
-  if (out_of_time_ || interrupted()) return true;
+  if (out_of_time_ || interrupted(console_)) return true;
   if (deadline_ && Clock::now() >= *deadline_) out_of_time_ = true;
   return out_of_time_;
 }
 
 std::optional<Stop> Stopping::end() {
   if (out_of_time_) return Stop{.reason = StopReason::time_limit, .after = limit_};
-  if (!interrupted()) return {};
+  if (!interrupted(console_)) return {};
   take_interrupt();
   return Stop{.reason = StopReason::interrupted};
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "headroom/core/watch.hpp"
 #include "headroom/report/stop.hpp"
@@ -31,6 +32,7 @@ class Stopping {
   using Clock = std::chrono::steady_clock;
   std::optional<Seconds> limit_;
   std::optional<Clock::time_point> deadline_;
+  Console& console_;
   std::atomic<bool> out_of_time_ = false;
 };
 

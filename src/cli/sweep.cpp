@@ -1,12 +1,12 @@
 #include "headroom/report/sweep.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/console.hpp"
 #include "cli/in_order.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/notes.hpp"
@@ -196,8 +196,7 @@ ExitCode print_rows(const Sweep& sweep, const SweepFlags& flags, std::int64_t th
   if (rows == point_count(sweep.head.grid)) stop.reset();
   output.write(printer.end(stop));
   if (stop && style_of(flags.output).format == Format::csv)
-    fmt::print(stderr, "headroom: {}: {} of {} points\n", stopped_text(*stop), rows,
-               point_count(sweep.head.grid));
+    say(fmt::format("{}: {} of {} points", stopped_text(*stop), rows, point_count(sweep.head.grid)));
   output.finish();
   if (in_json) json += in_json->end(stop);
   write_page(flags.page, [&](const Style&) { return json; });

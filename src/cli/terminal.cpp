@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/console.hpp"
+
 namespace headroom::cli {
 
 std::string_view environment(const char* name) {
@@ -15,6 +17,7 @@ std::string_view environment(const char* name) {
 }
 
 std::optional<std::size_t> screen_columns() {
+  if (console().caller != nullptr) return std::nullopt;
   constexpr std::size_t most = 10000;
   std::size_t columns = 0;
   const std::string_view told = environment("COLUMNS");

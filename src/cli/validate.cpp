@@ -1,11 +1,11 @@
 #include "headroom/answer/validate.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "cli/notes.hpp"
 #include "cli/output.hpp"
@@ -137,11 +137,10 @@ ExitCode validate(const ValidateFlags& flags) {
     if (flags.by_title) {
       question.skipped = take_keys_by_title(runs);
     } else if (const std::size_t listed = listed_by_title(runs); listed > 0) {
-      fmt::print(
-          stderr,
-          "headroom: note: {} runs have a title that a published source lists (--keyed predicts them with "
-          "its system, stack and settings)\n",
-          listed);
+      say(
+          fmt::format("note: {} runs have a title that a published source lists (--keyed predicts them with "
+                      "its system, stack and settings)",
+                      listed));
     }
     note_names(flags);
     RunCases cases = cases_of(runs, flags.system, flags.software);
