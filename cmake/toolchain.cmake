@@ -36,3 +36,12 @@ function(headroom_unity_by_folder target)
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
+
+# An archive that a shared library takes, too. Its functions are inlined all the same: nobody puts others in their place.
+function(headroom_for_shared_libraries target)
+  if(EMSCRIPTEN)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+endfunction()

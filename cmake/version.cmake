@@ -7,8 +7,8 @@ add_custom_target(headroom_commit
   BYPRODUCTS ${commit_header}
   COMMENT "Looking up the commit"
   VERBATIM)
-add_dependencies(headroom_cli headroom_commit)
-target_include_directories(headroom_cli PRIVATE ${PROJECT_BINARY_DIR}/version)
+add_dependencies(headroom_commands headroom_commit)
+target_include_directories(headroom_commands PRIVATE ${PROJECT_BINARY_DIR}/version)
 set_source_files_properties(src/cli/version.cpp PROPERTIES
   SKIP_UNITY_BUILD_INCLUSION ON
   COMPILE_DEFINITIONS
