@@ -34,3 +34,10 @@ embed(page_files report/page_files.hpp
   bindings/web/report/dom.js bindings/web/report/text.js bindings/web/report/bars.js bindings/web/report/charts.js
   bindings/web/report/schedule.js bindings/web/report/plan.js bindings/web/report/others.js
   bindings/web/report/page.js)
+
+# The documentation, which assistants read (headroom serve).
+if(NOT EMSCRIPTEN)
+  file(GLOB documentation CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/docs/*.md)
+  list(SORT documentation COMPARE STRING)
+  embed(documentation_files headroom/io/documentation.hpp ${documentation})
+endif()

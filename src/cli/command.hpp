@@ -20,6 +20,9 @@ void add_check(Command program, ExitCode& exit_code);
 void add_memory(Command program, ExitCode& exit_code);
 void add_frontier(Command program, ExitCode& exit_code);
 void add_list(Command program, ExitCode& exit_code);
+#ifndef __EMSCRIPTEN__  // a page has neither standard input nor sockets
+void add_serve(Command program, ExitCode& exit_code);
+#endif
 void add_schema(Command program, ExitCode& exit_code);
 void add_system(Command program, ExitCode& exit_code);
 void add_validate(Command program, ExitCode& exit_code);

@@ -71,6 +71,9 @@ constexpr std::array subcommands{Subcommand{"plan", add_plan},
                                  Subcommand{"import", add_import},
                                  Subcommand{"list", add_list},
                                  Subcommand{"schema", add_schema},
+#ifndef __EMSCRIPTEN__
+                                 Subcommand{"serve", add_serve},
+#endif
                                  Subcommand{"system", add_system},
                                  Subcommand{"validate", add_validate},
                                  Subcommand{"completions", add_completions},

@@ -18,6 +18,8 @@
 namespace headroom::cli {
 namespace {
 
+using OrderedJson = nlohmann::ordered_json;
+
 // Overrides, a member of an object each: {"layers": 64} is layers=64.
 constexpr std::array<std::string_view, 4> tables{"set", "set_system", "set_software", "vary"};
 
@@ -32,11 +34,11 @@ class ArgumentWords {
   ArgumentWords(const CommandText& command, JsonQuestion& question, std::vector<Problem>& problems)
       : command_(command), question_(question), problems_(problems) {}
 
-  void add(const std::string& name, const Json& value) {
+  void add(const std::string& name, const OrderedJson& value) {
     const OptionText* const positional = positional_called(name);
     if (positional == nullptr) return add_flag(name, value);
     // They stand in the order of the command, and no word of theirs is taken for a flag.
-    for (const Json& one : value.is_array() ? value : Json::array({value})) {
+    for (const OrderedJson& one : value.is_array() ? value : OrderedJson::array({value})) {
       const std::string text = text_of(name, one);
       if (text.starts_with('-')) problems_.push_back({name, "must not begin with '-'"});
       words_.push_back(text);
@@ -63,7 +65,7 @@ class ArgumentWords {
     return found == command_.options.end() ? nullptr : &*found;
   }
 
-  void add_flag(const std::string& name, const Json& value) {
+  void add_flag(const std::string& name, const OrderedJson& value) {
     const std::string flag = flag_of_member(name);
     const OptionText* const option = option_of(flag);
     if (value.is_null() || (value.is_boolean() && !value.get<bool>())) return;
@@ -81,7 +83,8 @@ class ArgumentWords {
       return;
     }
     const bool each = value.is_array() && option != nullptr && option->list;
-    for (const Json& one : each ? value : Json::array({value})) add_word(flag, listed(name, one));
+    for (const OrderedJson& one : each ? value : OrderedJson::array({value}))
+      add_word(flag, listed(name, one));
   }
 
   void add_word(const std::string& flag, const std::string& text) {
@@ -94,14 +97,14 @@ class ArgumentWords {
   }
 
   // A list as a flag takes it.
-  std::string listed(const std::string& name, const Json& value) {
+  std::string listed(const std::string& name, const OrderedJson& value) {
     if (!value.is_array()) return text_of(name, value);
     std::string text;
-    for (const Json& one : value) text += (text.empty() ? "" : ",") + text_of(name, one);
+    for (const OrderedJson& one : value) text += (text.empty() ? "" : ",") + text_of(name, one);
     return text;
   }
 
-  std::string text_of(const std::string& name, const Json& value) {
+  std::string text_of(const std::string& name, const OrderedJson& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
     if (value.is_number()) return value.dump();
@@ -111,7 +114,7 @@ class ArgumentWords {
   }
 
   // A file that the question holds in place of its name.
-  std::string file_of(const std::string& name, const Json& value) {
+  std::string file_of(const std::string& name, const OrderedJson& value) {
     std::string file = name + ".json";
     for (int i = 2; question_.files.contains(file); ++i) file = fmt::format("{}-{}.json", name, i);
     question_.files.emplace(file, value.dump());
@@ -131,13 +134,13 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-const Json& member(const Json& object, const char* name) {
-  static const Json none;
+const OrderedJson& member(const OrderedJson& object, const char* name) {
+  static const OrderedJson none;
   const auto found = object.find(name);
   return found == object.end() ? none : *found;
 }
 
-void read_files(const Json& files, JsonQuestion& question, std::vector<Problem>& problems) {
+void read_files(const OrderedJson& files, JsonQuestion& question, std::vector<Problem>& problems) {
   if (!files.is_null() && !files.is_object()) problems.push_back({"files", "must be an object"});
   if (!files.is_object()) return;
   for (const auto& [name, content] : files.items()) {
@@ -148,7 +151,7 @@ void read_files(const Json& files, JsonQuestion& question, std::vector<Problem>&
   }
 }
 
-void check_members(const Json& root, std::vector<Problem>& problems) {
+void check_members(const OrderedJson& root, std::vector<Problem>& problems) {
   constexpr std::array<std::string_view, 4> known{"command", "arguments", "files", "disk"};
   for (const auto& [name, value] : root.items()) {
     if (!contains(known, std::string_view(name)))
@@ -214,7 +217,10 @@ CommandText text_of_command(const std::string& command) {
 
 JsonQuestion read_question(std::string_view json) {
   std::vector<Problem> problems;
-  const Json root = parse_json(json, "question", problems);
+  parse_json(json, "question", problems);  // which is strict
+  // In the order that the members were given in: of fields that vary, the last is the fastest.
+  const OrderedJson root = problems.empty() ? OrderedJson::parse(json) : OrderedJson::object();
+  if (!problems.empty()) throw InputError(std::move(problems));
   if (!root.is_object()) throw InputError("question", "must be a JSON object");
   check_members(root, problems);
   if (!problems.empty()) throw InputError(std::move(problems));
@@ -241,18 +247,18 @@ JsonQuestion read_question(std::string_view json) {
 }
 
 std::string arguments_schema(const CommandText& command) {
-  nlohmann::ordered_json properties = nlohmann::ordered_json::object();
+  OrderedJson properties = OrderedJson::object();
   Json required = Json::array();
   for (const OptionText& option : command.options) {
     const std::string name = option.names.empty() ? option.positional : member_of_flag(option.names.back());
     if (contains(std::array{"help", "help_all"}, name)) continue;
-    nlohmann::ordered_json& property = properties[name];
+    OrderedJson& property = properties[name];
     property["type"] = type_of(option);
     property["description"] = option.help;
     if (!option.fallback.empty()) property["default"] = option.fallback;
     if (option.required) required.push_back(name);
   }
-  nlohmann::ordered_json schema{{"type", "object"}, {"properties", properties}};
+  OrderedJson schema{{"type", "object"}, {"properties", properties}};
   if (!required.empty()) schema["required"] = required;
   return schema.dump();
 }

@@ -1,0 +1,29 @@
+// The HTTP server, which is a module of its own: what it is linked with takes a third of the time that the program needs to
+// start, and only `headroom serve --http` needs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace headroom::cli {
+
+struct HttpService {
+  std::string host;
+  int port = 0;  // 0: any that is free
+  std::size_t at_once = 1;
+  std::size_t question_bytes = 0;  // the largest
+  std::string what_if;             // folder of the what-if page; empty: none
+  std::function<std::string(const std::string& question)> ask;
+  std::function<std::string(const std::string& command, const std::string& arguments)> question_of;
+  std::function<std::string(const std::string& uri)> text_at;  // empty: there is none
+  std::string openapi;
+  std::function<void(int port)> started;
+};
+
+// Serves until SIGINT or SIGTERM. Returns what went wrong; empty: nothing.
+using ServeHttp = std::string (*)(const HttpService&);
+inline constexpr const char* serve_http_name = "headroom_serve_http";
+
+}  // namespace headroom::cli
