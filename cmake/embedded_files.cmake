@@ -1,7 +1,7 @@
 # Compiles data files into the library, so that the program needs no data folder.
 
 # Adds a source whose `function`, declared in `header`, returns the texts of the files: paths below the project, in order.
-function(embed function header)
+function(headroom_embed function header)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
   set(source ${PROJECT_BINARY_DIR}/${function}.cpp)
   add_custom_command(OUTPUT ${source}
@@ -25,10 +25,10 @@ file(GLOB embedded_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/presets/measurements/*.json ${PROJECT_SOURCE_DIR}/presets/spreads/*.json
   ${PROJECT_SOURCE_DIR}/schemas/*.json)
 list(SORT embedded_files COMPARE STRING)  # headroom::embedded_files() promises order
-embed(embedded_files headroom/io/catalog.hpp ${embedded_files})
+headroom_embed(embedded_files headroom/io/catalog.hpp ${embedded_files})
 
 # The page of a reply, in the order in which its parts stand in the page.
-embed(page_files report/page_files.hpp
+headroom_embed(page_files report/page_files.hpp
   bindings/web/report/page.html bindings/web/vendor/uPlot.min.css bindings/web/report/page.css
   bindings/web/vendor/uPlot.iife.min.js
   bindings/web/report/dom.js bindings/web/report/text.js bindings/web/report/bars.js bindings/web/report/charts.js
