@@ -15,9 +15,9 @@ struct BriefQuestion {
   std::string model;  // name of an embedded model, or a model file
   // Flags of strategy and workload, separated by single spaces: "-t 8 -p 8 --sp --global-batch 64".
   // `headroom list fields` names all.
-  std::string flags;
+  std::string flags{};
   std::string system = "dgx-a100-80g";  // name of an embedded system, or a system file
-  std::string software;  // name of an embedded training stack, or its file; empty: the system's
+  std::string software{};  // name of an embedded training stack, or its file; empty: the system's
 };
 
 struct BriefReply {
