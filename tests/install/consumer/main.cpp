@@ -10,7 +10,7 @@
 #include <headroom/io/system_file.hpp>
 #include <headroom/model/transformer.hpp>
 
-// Needs a header-only part, a compiled part and an embedded file, and asks what docs/guide.md says to ask.
+// Needs a header-only part, a compiled part and an embedded file, and asks what docs/library.md says to ask.
 int main() {
   using namespace headroom::literals;
   static_assert(1_GiB / 2.0 == 512_MiB);
