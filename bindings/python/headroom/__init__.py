@@ -1,0 +1,91 @@
+"""Headroom plans memory and throughput of LLM training runs.
+
+>>> import headroom as hr
+>>> hr.plan("llama-3-70b", system="dgx-h100-80g", gpus=64).best.launch()  # doctest: +SKIP
+"""
+
+from ._errors import (
+    HeadroomError,
+    InputError,
+    InternalError,
+    NothingFits,
+    Problem,
+    StackChanged,
+)
+from ._launches import Launch
+from ._questions import (
+    ask,
+    calibrate,
+    check,
+    compare,
+    estimate,
+    explain,
+    frontier,
+    memory,
+    models,
+    plan,
+    software,
+    systems,
+    validate,
+)
+from ._records import Record
+from ._replies import (
+    Calibration,
+    Check,
+    Comparison,
+    Entry,
+    Estimate,
+    Explanation,
+    Frontier,
+    Listing,
+    MemoryReport,
+    Plan,
+    Reply,
+    Sweep,
+    Validation,
+)
+
+__all__ = [
+    "Calibration",
+    "Check",
+    "Comparison",
+    "Entry",
+    "Estimate",
+    "Explanation",
+    "Frontier",
+    "HeadroomError",
+    "InputError",
+    "InternalError",
+    "Launch",
+    "Listing",
+    "MemoryReport",
+    "NothingFits",
+    "Plan",
+    "Problem",
+    "Record",
+    "Reply",
+    "StackChanged",
+    "Sweep",
+    "Validation",
+    "ask",
+    "calibrate",
+    "check",
+    "compare",
+    "estimate",
+    "explain",
+    "frontier",
+    "memory",
+    "models",
+    "plan",
+    "software",
+    "systems",
+    "validate",
+]
+
+
+def __getattr__(name):
+    if name == "__version__":  # the library is loaded when it is first needed
+        from ._library import version
+
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
