@@ -11,6 +11,7 @@ from ._errors import (
     NothingFits,
     Problem,
     StackChanged,
+    SweepError,
 )
 from ._launches import Launch
 from ._questions import (
@@ -44,6 +45,7 @@ from ._replies import (
     Sweep,
     Validation,
 )
+from ._sweeps import Row, SweepRows, sweep
 
 __all__ = [
     "Calibration",
@@ -64,8 +66,11 @@ __all__ = [
     "Problem",
     "Record",
     "Reply",
+    "Row",
     "StackChanged",
     "Sweep",
+    "SweepError",
+    "SweepRows",
     "Validation",
     "ask",
     "calibrate",
@@ -78,6 +83,7 @@ __all__ = [
     "models",
     "plan",
     "software",
+    "sweep",
     "systems",
     "validate",
 ]
