@@ -5,6 +5,7 @@ and the program that it is compared with (HEADROOM_PROGRAM).
 """
 
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -26,3 +27,9 @@ def needs(*modules):
     """Skip a test, visibly, where a module is not installed."""
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     return unittest.skipIf(missing, f"not installed: {', '.join(missing)}")
+
+
+def notebook_code(path):
+    """Return the code of a notebook's cells."""
+    cells = json.loads(path.read_text())["cells"]
+    return "\n".join("".join(each["source"]) for each in cells if each["cell_type"] == "code")
