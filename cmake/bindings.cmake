@@ -13,7 +13,6 @@ if(HEADROOM_HTTPLIB_INCLUDE AND HEADROOM_HTTPLIB AND NOT HEADROOM_SELF_CONTAINED
     CPPHTTPLIB_BROTLI_SUPPORT)
   target_link_libraries(headroom_http PRIVATE ${HEADROOM_HTTPLIB} Threads::Threads headroom_warnings)
   set_target_properties(headroom_http PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
-  install(TARGETS headroom_http LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/headroom COMPONENT program)
   file(RELATIVE_PATH module_from_program "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}/headroom")
   set_source_files_properties(src/cli/serve.cpp PROPERTIES COMPILE_DEFINITIONS
     "HEADROOM_HTTP_MODULES=\"../lib/libheadroom_http.so:${module_from_program}/libheadroom_http.so\"")

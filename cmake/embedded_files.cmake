@@ -39,5 +39,5 @@ headroom_embed(page_files report/page_files.hpp
 if(NOT EMSCRIPTEN)
   file(GLOB documentation CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/docs/*.md)
   list(SORT documentation COMPARE STRING)
-  embed(documentation_files headroom/io/documentation.hpp ${documentation})
+  headroom_embed(documentation_files headroom/io/documentation.hpp ${documentation})
 endif()

@@ -5,10 +5,6 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headroom)
 
 install(TARGETS headroom EXPORT headroom-targets FILE_SET HEADERS)
-install(TARGETS headroom_c EXPORT headroom-targets)
-install(FILES bindings/c/headroom.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-configure_file(cmake/headroom.pc.in headroom.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/headroom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(EXPORT headroom-targets NAMESPACE headroom:: DESTINATION ${package_folder})
 
 configure_package_config_file(cmake/headroom-config.cmake.in headroom-config.cmake

@@ -2,6 +2,13 @@
 
 include(GNUInstallDirs)
 install(TARGETS headroom_cli COMPONENT program)
+if(TARGET headroom_http)
+  install(TARGETS headroom_http LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/headroom COMPONENT program)
+endif()
+install(TARGETS headroom_c EXPORT headroom-targets)
+install(FILES bindings/c/headroom.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+configure_file(cmake/headroom.pc.in headroom.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/headroom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # Manual pages, completions and schemas, which the program itself writes from its flags and tables.
 if(NOT CMAKE_CROSSCOMPILING)

@@ -85,10 +85,12 @@ class Questions:
             flags += ["--recompute", *pick.choice(RECOMPUTATION)]
         return flags
 
-    def asked(self):
-        """The next question and its answer by the program; of four that it refuses, one."""
+    def asked(self, commands=None):
+        """The next question, of one of the commands, and its answer by the program; of four that it refuses, one."""
         while True:
             arguments = self.next()
+            if commands and arguments[0] not in commands:
+                continue
             old = answer(self.program, arguments)
             if old[0] != 2 or self.pick.random() < 0.25:
                 return arguments, old

@@ -231,10 +231,10 @@ JsonQuestion read_question(std::string_view json) {
   read_files(member(root, "files"), question, problems);
   const CommandText command = text_of_command(question.command);
   ArgumentWords arguments(command, question, problems);
-  bool with_format = false;
+  bool with_format = false;  // or a part of a result, which has none
   for (const auto& [name, value] : member(root, "arguments").items()) {
     arguments.add(name, value);
-    with_format = with_format || name == "format";
+    with_format = with_format || name == "format" || name == "shard";
   }
   if (!problems.empty()) throw InputError(std::move(problems));
   std::vector<std::string> words = arguments.take();

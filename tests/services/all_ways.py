@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks random questions of the C library, over HTTP, through MCP and on the command line: all must answer the same.
 
-usage: all_ways.py --bin FOLDER --library FILE [--questions N] [--seed S]
+usage: all_ways.py --bin FOLDER --library FILE [--questions N] [--seed S] [--quick]
 
 The C library and HTTP must give the program's bytes; MCP, which has JSON of its own around the reply, its values. A tenth
 of the questions may go wrong on purpose; at least half must have a reply. (Python: tests/python/random_questions.py.)
@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from compare_programs import Questions
 from clients import Http, Library, Mcp, raw_reply
 
+QUICK = {"estimate", "explain", "compare", "sweep", "trace"}
 TOOLS = {"plan", "estimate", "explain", "compare"}
 
 
@@ -46,6 +47,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--questions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="no searches, which take seconds each")
     given = parser.parse_args()
     program = given.bin + "/headroom"
     questions = Questions(program, given.seed)
@@ -53,7 +55,7 @@ def main():
     mcp.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
     replies = wrong = by_tool = 0
     for _ in range(given.questions):
-        line, (code, printed, _said) = questions.asked()
+        line, (code, printed, _said) = questions.asked(QUICK if given.quick else None)
         arguments = as_arguments(line)
         question = {"command": line[0], "arguments": arguments}
         answers = {"C": library.ask(question), "HTTP": http.post("/v1/ask", question)[1]}
