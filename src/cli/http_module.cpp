@@ -60,6 +60,19 @@ int status_of(std::string_view reply) {
 
 using Turns = std::counting_semaphore<>;
 
+template <class Ask>
+std::string in_turn(Turns& turns, const Ask& ask) {
+  struct Turn {
+    explicit Turn(Turns& all) : of(all) { of.acquire(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() { of.release(); }
+    Turns& of;
+  };
+  const Turn mine(turns);
+  return ask();
+}
+
 // `turns`: of questions that are answered at the same time.
 void add_routes(httplib::Server& server, const HttpService& service, Turns& turns) {
   server.Get("/health", [](const httplib::Request&, httplib::Response& response) {
@@ -86,10 +99,9 @@ void add_routes(httplib::Server& server, const HttpService& service, Turns& turn
       return answer(response, 415, "Content-Type", "must be application/json");
     const std::string command = request.matches[1].str();
     const std::string question = command == "ask" ? request.body : service.question_of(command, request.body);
-    if (question.empty()) return answer(response, 404, "path", "is not a command: see /openapi.json");
-    turns.acquire();
-    const std::string reply = service.ask(question);
-    turns.release();
+    if (command != "ask" && question.empty())
+      return answer(response, 404, "path", "is not a command: see /openapi.json");
+    const std::string reply = in_turn(turns, [&] { return service.ask(question); });
     response.status = status_of(reply);
     response.set_content(reply, json);
   });

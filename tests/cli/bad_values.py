@@ -53,6 +53,7 @@ WORKING = {
     "report": ["reply.json", "-o", "page.html"],
     "man": ["plan"],
     "completions": ["bash"],
+    "serve": ["--stdio"],
     "system new": ["--from", "dgx-a100-80g"],
 }
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64,
@@ -73,7 +74,8 @@ class Program:
         """The exit code and the messages of a command, None for a hang."""
         self.asked += 1
         try:
-            done = subprocess.run([self.path, *arguments], capture_output=True, check=False, cwd=self.folder, timeout=SECONDS)
+            done = subprocess.run([self.path, *arguments], capture_output=True, check=False, cwd=self.folder, timeout=SECONDS,
+                                  stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             return None, ""
         return done.returncode, done.stderr.decode(errors="replace")

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/question.hpp"
 #include "headroom/answer/grid.hpp"
 #include "headroom/answer/values.hpp"
 #include "headroom/core/error.hpp"
@@ -258,6 +259,11 @@ void fuzz_overrides(std::string_view text) {
   with_answer([&] { read_software("megatron-2022", overrides); });
 }
 
+// What other programs ask, as a command line.
+void fuzz_question(std::string_view text) {
+  with_answer([&] { insist(!cli::read_question(text).arguments.empty(), "a question without a command"); });
+}
+
 constexpr std::array readers{
     FuzzedReader{"model", fuzz_model},
     FuzzedReader{"system", fuzz_system},
@@ -283,6 +289,7 @@ constexpr std::array readers{
     FuzzedReader{"script", fuzz_script},
     FuzzedReader{"releases", fuzz_releases},
     FuzzedReader{"recipes", fuzz_recipes},
+    FuzzedReader{"question", fuzz_question},
 };
 
 }  // namespace

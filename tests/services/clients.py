@@ -1,5 +1,6 @@
 """Clients of `headroom serve` and of the C library, for the tests of this folder."""
 
+import atexit
 import ctypes
 import json
 import subprocess
@@ -13,6 +14,7 @@ class Mcp:
     def __init__(self, program, *flags):
         self.process = subprocess.Popen([program, "serve", "--stdio", *flags], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        atexit.register(self.process.kill)  # also where a test fails
         self.asked = 0
 
     def send(self, line):
@@ -47,6 +49,7 @@ class Http:
     def __init__(self, program, *flags):
         self.process = subprocess.Popen([program, "serve", "--http", "127.0.0.1:0", *flags], stderr=subprocess.PIPE,
                                         text=True)
+        atexit.register(self.process.kill)
         line = self.process.stderr.readline()
         if "serving http://" not in line:
             raise RuntimeError(line + self.process.stderr.read())
