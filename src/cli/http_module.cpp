@@ -9,6 +9,7 @@
 #include <httplib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace headroom::cli {
 namespace {
@@ -117,7 +118,7 @@ void add_routes(httplib::Server& server, const HttpService& service, Turns& turn
 }  // namespace
 }  // namespace headroom::cli
 
-extern "C" std::string headroom_serve_http(const headroom::cli::HttpService& service) {
+extern "C" void headroom_serve_http(const headroom::cli::HttpService& service, std::string& problem) {
   using namespace headroom::cli;
   raise_file_limit();
   httplib::Server server;
@@ -146,13 +147,17 @@ extern "C" std::string headroom_serve_http(const headroom::cli::HttpService& ser
              response.status == 413 ? "the question is too large"
                                     : "is not an address of this server: see /openapi.json");
   });
-  server.set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
-    answer(response, 500, "", "internal error");
-  });
+  server.set_exception_handler(
+      [](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
+        answer(response, 500, "", "internal error");
+      });
   add_routes(server, service, turns);
   const int port = service.port == 0 ? server.bind_to_any_port(service.host)
                                      : (server.bind_to_port(service.host, service.port) ? service.port : -1);
-  if (port < 0) return "cannot be bound: the address is in use, or is not this machine's";
+  if (port < 0) {
+    problem = "cannot be bound: the address is in use, or is not this machine's";
+    return;
+  }
   // Many may ask in the same moment: the library's own queue of five connections makes the others wait for seconds.
   constexpr int waiting_connections = 4096;
   listen(listener, waiting_connections);
@@ -169,7 +174,7 @@ extern "C" std::string headroom_serve_http(const headroom::cli::HttpService& ser
   });
   service.started(port);
   const bool served = server.listen_after_bind();
-  if (!served) pthread_kill(waiter.native_handle(), SIGTERM);
+  if (!served) kill(getpid(), SIGTERM);  // for the waiter alone: every thread blocks it
   waiter.join();
-  return served ? "" : "cannot be listened on";
+  if (!served) problem = "cannot be listened on";
 }

@@ -22,8 +22,8 @@ struct HttpService {
   std::function<void(int port)> started;
 };
 
-// Serves until SIGINT or SIGTERM. Returns what went wrong; empty: nothing.
-using ServeHttp = std::string (*)(const HttpService&);
+// Serves until SIGINT or SIGTERM. Leaves what went wrong in `problem`.
+using ServeHttp = void (*)(const HttpService&, std::string& problem);
 inline constexpr const char* serve_http_name = "headroom_serve_http";
 
 }  // namespace headroom::cli

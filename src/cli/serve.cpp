@@ -100,7 +100,8 @@ void serve_http(const ServeFlags& flags, const Address& address, const ServiceLi
                             v6 ? "[" + address.host + "]" : address.host, port));
           },
   };
-  const std::string problem = http_module()(service);
+  std::string problem;
+  http_module()(service, problem);
   if (!problem.empty()) throw InputError("--http", problem);
 }
 

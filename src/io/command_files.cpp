@@ -40,8 +40,8 @@ thread_local CommandFiles* of_thread = nullptr;
 
 }  // namespace
 
-CommandFiles::CommandFiles(std::map<std::string, std::string> given, bool disk) : disk_(disk) {
-  for (auto& [name, text] : given) given_.emplace(in_one_spelling(name), std::move(text));
+CommandFiles::CommandFiles(const std::map<std::string, std::string>& given, bool disk) : disk_(disk) {
+  for (const auto& [name, text] : given) given_.emplace(in_one_spelling(name), text);
 }
 
 const std::string* CommandFiles::given(const std::string& path) const {

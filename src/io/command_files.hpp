@@ -21,7 +21,7 @@ enum class FileKind : std::uint8_t { none, regular, folder, other };
 class CommandFiles {
  public:
   // `given`: texts by name, which stand in front of the disk's files. Without `disk` there are no others.
-  explicit CommandFiles(std::map<std::string, std::string> given = {}, bool disk = true);
+  explicit CommandFiles(const std::map<std::string, std::string>& given = {}, bool disk = true);
 
   [[nodiscard]] bool has_disk() const { return disk_; }
   [[nodiscard]] const std::string* given(const std::string& path) const;  // null: none of this name

@@ -33,7 +33,7 @@ const FILES = {"config.json": CONFIG, "train_dense.sh": example("train_dense.sh"
 
 const H100 = ["--system", "dgx-h100-80g"];
 const COMMANDS = [
-  [], ["--help"], ["estimate", "--help"], ["plan", "--help"], ["list", "models"], ["list", "systems", "--format", "csv"],
+  [], ["explain", "--help"], ["estimate", "--help"], ["plan", "--help"], ["list", "models"], ["list", "systems", "--format", "csv"],
   ["list", "software", "--format", "json"], ["schema", "estimate"],
   ...["llama-3-70b", "gpt3-175b", "mixtral-8x22b", "deepseek-v3", "nemotron-h-56b", "qwen3-next-80b-a3b", "gpt-oss-120b", "kimi-linear-48b-a3b",
       "llama-4-scout", "gemma-3-27b", "mt-nlg-530b"].flatMap((model) => [
