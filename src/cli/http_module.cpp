@@ -24,8 +24,10 @@ void raise_file_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// By its number: a name that begins with 127. may be anybody's.
 bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+  const bool number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host == "localhost" || host == "::1" || host == "[::1]" || (number && host.starts_with("127."));
 }
 
 std::string_view without_port(std::string_view host) {
@@ -46,8 +48,9 @@ void answer(httplib::Response& response, int status, const std::string& field, c
   std::string text = rule;
   std::replace(text.begin(), text.end(), '"', '\'');
   response.status = status;
-  response.set_content(
-      R"({"status":2,"errors":[{"field":")" + field + R"(","rule":")" + text + R"("}],"messages":[]})", json);
+  response.set_content(R"({"status":)" + std::string(status == 500 ? "1" : "2") + R"(,"errors":[{"field":")" +
+                           field + R"(","rule":")" + text + R"("}],"messages":[]})",
+                       json);
 }
 
 // The HTTP status of a reply, which begins with {"status":N.
@@ -137,15 +140,23 @@ extern "C" void headroom_serve_http(const headroom::cli::HttpService& service, s
   });
   const bool of_loopback = is_loopback(service.host);
   server.set_pre_routing_handler([=](const httplib::Request& request, httplib::Response& response) {
-    if (!is_foreign(request, of_loopback)) return httplib::Server::HandlerResponse::Unhandled;
-    answer(response, 403, "Origin", "must be this server's own address");
+    if (is_foreign(request, of_loopback)) {
+      answer(response, 403, "Origin", "must be this server's own address");
+    } else if (request.has_header(
+                   "Transfer-Encoding")) {  // the limit of a body's size is of its length as told
+      answer(response, 411, "Content-Length", "is missing: send the question whole");
+    } else {
+      return httplib::Server::HandlerResponse::Unhandled;
+    }
+    response.set_header("Connection", "close");
     return httplib::Server::HandlerResponse::Handled;
   });
   server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
     if (response.body.empty())
       answer(response, response.status, "",
-             response.status == 413 ? "the question is too large"
-                                    : "is not an address of this server: see /openapi.json");
+             response.status == 413   ? "the question is too large"
+             : response.status == 404 ? "is not an address of this server: see /openapi.json"
+                                      : "the request cannot be read");
   });
   server.set_exception_handler(
       [](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
@@ -170,6 +181,7 @@ extern "C" void headroom_serve_http(const headroom::cli::HttpService& service, s
   std::thread waiter([&] {
     int signal = 0;
     sigwait(&ends, &signal);
+    service.ending();
     server.stop();
   });
   service.started(port);

@@ -19,6 +19,7 @@ struct HttpService {
   std::function<std::string(const std::string& command, const std::string& arguments)> question_of;
   std::function<std::string(const std::string& uri)> text_at;  // empty: there is none
   std::string openapi;
+  std::function<void()> ending;  // told once it is to end, so that searches end too
   std::function<void(int port)> started;
 };
 

@@ -209,6 +209,7 @@ class Session {
     call->parameters = std::move(parameters);
     {
       const std::lock_guard lock(mutex_);
+      if (calls_.contains(id.dump())) return fail(id, invalid_request, "`id` is that of a call which runs");
       if (waiting_.size() < longest_queue) {
         calls_[id.dump()] = call;
         waiting_.push_back(std::move(call));
@@ -313,14 +314,15 @@ void serve_mcp(const ServiceLimits& limits) {
     line.clear();
     too_long = false;
   };
-  std::array<char, 1 << 16> block{};
-  while (std::fgets(block.data(), static_cast<int>(block.size()), stdin) != nullptr) {
-    std::string_view part(block.data());
-    const bool whole = part.ends_with('\n');
-    if (whole) part.remove_suffix(1);
-    too_long = too_long || line.size() + part.size() > limits.question_bytes;
-    if (!too_long) line += part;
-    if (whole) end_line();
+  // Character by character: a text may hold U+0000, and a line may have no end.
+  for (int c = std::getchar(); c != EOF; c = std::getchar()) {
+    if (c == '\n') {
+      end_line();
+    } else if (line.size() < limits.question_bytes) {
+      line += static_cast<char>(c);
+    } else {
+      too_long = true;
+    }
   }
   if (!line.empty()) end_line();
 }

@@ -1,11 +1,11 @@
 #include "cli/page_output.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/picture_file.hpp"
 #include "headroom/report/page.hpp"
 #include "headroom/report/picture.hpp"
+#include "io/command_files.hpp"
 
 namespace headroom::cli {
 
@@ -34,9 +34,8 @@ std::string read_what_if(const FlagText& address, std::vector<Problem>& problems
 
 void refuse_files(const FlagText& address, std::initializer_list<std::string_view> names,
                   std::vector<Problem>& problems) {
-  std::error_code ignored;
   for (const std::string_view name : names) {
-    if (address && std::filesystem::is_regular_file(name, ignored))
+    if (address && is_regular_file(std::string(name)))
       problems.push_back(
           {"--what-if", "a what-if page has no files of yours, as '" + std::string(name) + "'"});
   }

@@ -35,6 +35,10 @@ class ArgumentWords {
       : command_(command), question_(question), problems_(problems) {}
 
   void add(const std::string& name, const OrderedJson& value) {
+    if (name.empty() || name.find('\0') != std::string::npos) {
+      problems_.push_back({"arguments", "must have names of flags: '" + printable(name) + "' is none"});
+      return;
+    }
     const OptionText* const positional = positional_called(name);
     if (positional == nullptr) return add_flag(name, value);
     // They stand in the order of the command, and no word of theirs is taken for a flag.
@@ -105,7 +109,12 @@ class ArgumentWords {
   }
 
   std::string text_of(const std::string& name, const OrderedJson& value) {
-    if (value.is_string()) return value.get<std::string>();
+    if (value.is_string()) {
+      std::string text = value.get<std::string>();
+      // A command line cannot hold it: what stands behind it would be lost.
+      if (text.find('\0') != std::string::npos) problems_.push_back({name, "must not hold U+0000"});
+      return text;
+    }
     if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
     if (value.is_number()) return value.dump();
     if (value.is_object()) return file_of(name, value);

@@ -1,7 +1,5 @@
 #include "headroom/io/schema.hpp"
 
-#include <filesystem>
-
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "io/command_files.hpp"
@@ -16,8 +14,7 @@ struct SchemaFlags {
 };
 
 void write_all(const std::string& folder) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) throw InputError(folder, "is no folder");
+  if (kind_of_file(folder) != FileKind::folder) throw InputError(folder, "is no folder");
   const auto file_of = [&](std::string_view name) {
     return folder + "/" + std::string(name) + ".schema.json";
   };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -68,8 +69,11 @@ ServeHttp http_module() {
 std::string question_of_command(const std::string& path, const std::string& arguments) {
   for (const std::string& command : service_commands()) {
     if (path_of_command(command) != path) continue;
-    const bool has_arguments = arguments.find_first_not_of(" \t\r\n") != std::string::npos;
-    return fmt::format(R"({{"command":"{}","arguments":{}}})", command, has_arguments ? arguments : "{}");
+    if (arguments.find_first_not_of(" \t\r\n") == std::string::npos)
+      return fmt::format(R"({{"command":"{}"}})", command);
+    // What is no JSON by itself is no part of a question; it is refused as it stands.
+    if (!nlohmann::json::accept(arguments)) return arguments;
+    return fmt::format(R"({{"command":"{}","arguments":{}}})", command, arguments);
   }
   return {};
 }
@@ -83,16 +87,21 @@ std::string text_or_none(const std::string& uri) {
 }
 
 void serve_http(const ServeFlags& flags, const Address& address, const ServiceLimits& limits) {
+  std::atomic<bool> ending = false;
   const HttpService service{
       .host = address.host,
       .port = static_cast<int>(address.port),
       .at_once = limits.at_once,
       .question_bytes = limits.question_bytes,
       .what_if = flags.what_if,
-      .ask = [&](const std::string& question) { return ask_within(limits, question); },
+      .ask =
+          [&](const std::string& question) {
+            return ask_within(limits, question, [&](const std::string&) { return ending.load(); });
+          },
       .question_of = question_of_command,
       .text_at = text_or_none,
       .openapi = openapi(),
+      .ending = [&] { ending = true; },
       .started =
           [&](int port) {
             const bool v6 = address.host.find(':') != std::string::npos;

@@ -12,11 +12,13 @@
 #include "cli/question.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/documentation.hpp"
 #include "headroom/io/schema.hpp"
 #include "io/strict_json.hpp"
+#include "io/text.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -90,6 +92,12 @@ constexpr std::string_view helps = "headroom://help/";
 
 }  // namespace
 
+std::string bad_question(const std::string& field, const std::string& rule) {
+  const OrderedJson error{{"field", field}, {"rule", rule}};
+  return OrderedJson{{"status", 2}, {"errors", {error}}, {"messages", OrderedJson::array()}}.dump(
+      -1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
 std::string ask_within(const ServiceLimits& limits, std::string_view question, const AskWatch& watch) {
   std::vector<Problem> problems;
   OrderedJson root;
@@ -106,9 +114,10 @@ std::string ask_within(const ServiceLimits& limits, std::string_view question, c
                                   ? root["command"].get<std::string>()
                                   : std::string();
   constexpr std::array<std::string_view, 3> on_threads{"plan", "sweep", "sweep plan"};
-  if (has_arguments && contains(on_threads, std::string_view(command)) &&
-      !root["arguments"].contains("threads"))
-    root["arguments"]["threads"] = 1;
+  if (!command.empty() && !contains(service_commands(), command))
+    return bad_question("command", fmt::format("'{}' is not served: these are {}", printable(command),
+                                               headroom::joined(service_commands())));
+  if (has_arguments && contains(on_threads, std::string_view(command))) root["arguments"]["threads"] = 1;
   const Clock::time_point end = Clock::now() + limits.time;
   return ask(root.dump(),
              [&](const std::string& progress) { return Clock::now() >= end || (watch && watch(progress)); });
@@ -185,10 +194,10 @@ std::string path_of_command(std::string command) {
 }
 
 std::vector<std::string> service_commands() {
-  return {"plan",         "estimate",    "explain",      "compare",       "frontier",      "trace",
-          "sweep",        "sweep plan",  "check",        "memory",        "import",        "report",
-          "validate",     "list models", "list systems", "list software", "list releases", "list recipes",
-          "list sources", "list fields", "schema"};
+  return {"plan",          "estimate",     "explain",      "compare",      "frontier",
+          "sweep",         "sweep plan",   "check",        "memory",       "import",
+          "report",        "validate",     "list models",  "list systems", "list software",
+          "list releases", "list recipes", "list sources", "list fields",  "schema"};
 }
 
 std::vector<ServiceText> service_texts() {

@@ -19,9 +19,12 @@ struct ServiceLimits {
   std::size_t at_once = 1;                            // questions that are answered at the same time
 };
 
-// Answers a question without the disk, whatever it says, on one thread unless it names a number, within the limit of time:
+// Answers a question without the disk and on one thread, whatever it says, within the limit of time:
 // from then on a long command ends with what it has.
 std::string ask_within(const ServiceLimits& limits, std::string_view question, const AskWatch& watch = {});
+
+// Returns the reply to a question that is wrong.
+std::string bad_question(const std::string& field, const std::string& rule);
 
 // A tool of an assistant: a command, or a part of one.
 struct ServiceTool {
@@ -50,7 +53,7 @@ std::vector<ServiceText> service_texts();
 // Returns the text of this address. Throws InputError if there is none.
 std::string text_at(std::string_view uri);
 
-// Commands that a client may ask: all that neither write files nor serve.
+// Commands that a client may ask: all that neither write files nor serve, without `trace`, whose replies have no bound.
 std::vector<std::string> service_commands();
 
 // "list-models" of "list models", as addresses have it.

@@ -1,6 +1,5 @@
 // The commands of which an installation is made: `completions` and `man`.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -45,8 +44,7 @@ void man(const CommandText& program, const ManFlags& flags) {
   const CommandText& command = command_of(program, flags.words);
   if (flags.folder.empty()) return write(flags.output, manual_page(command, version()));
   if (!flags.output.file.empty()) throw InputError("--all", "writes to its folder alone: leave out --output");
-  std::error_code error;
-  if (!std::filesystem::is_directory(flags.folder, error)) throw InputError(flags.folder, "is no folder");
+  if (kind_of_file(flags.folder) != FileKind::folder) throw InputError(flags.folder, "is no folder");
   for_each_page(command, flags.folder,
                 [](const std::string& file, const CommandText&) { will_write("--all", file); });
   for_each_page(command, flags.folder, [](const std::string& file, const CommandText& of) {

@@ -34,6 +34,10 @@ void SqliteRows::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_f
 SqliteDatabase::SqliteDatabase(std::string path)
     : file_(std::move(path)), steps_left_(std::make_unique<std::int64_t>(0)) {
   will_read(file_);
+  if (const std::string* const text = command_files().given(file_)) {
+    open(*text);
+    return;
+  }
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(file_.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
   handle_.reset(handle);
@@ -45,6 +49,10 @@ SqliteDatabase::SqliteDatabase(std::string path)
 
 SqliteDatabase::SqliteDatabase(std::string_view bytes, std::string file)
     : file_(std::move(file)), steps_left_(std::make_unique<std::int64_t>(0)) {
+  open(bytes);
+}
+
+void SqliteDatabase::open(std::string_view bytes) {
   sqlite3* handle = nullptr;
   int code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE, nullptr);
   handle_.reset(handle);

@@ -40,6 +40,7 @@ class SqliteDatabase {
   struct Close {
     void operator()(sqlite3* database) const;
   };
+  void open(std::string_view bytes);  // which outlive this
   void limit(std::size_t bytes);
   [[noreturn]] void refuse(int code) const;
 

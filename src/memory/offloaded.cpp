@@ -29,7 +29,7 @@ bool leaves(const OffloadedLayer& layer, const StoredTensor& tensor, Bytes bytes
             const RecomputedOps& recomputed) {
   const OpTable& table = layer.kind.ops;
   const Value& value = table[tensor.value];
-  if (bytes.count() / real(size_of(tensor.dtype)) < least_offloaded_elements) return false;
+  if (8 * bytes.count() / real(bits_of(tensor.dtype)) < least_offloaded_elements) return false;
   if (tensor.received) return (op_bit(static_cast<std::size_t>(tensor.op)) & ~layer.offloading) == 0;
   const bool checkpoint = (~recomputed.ops & every_op(table)) == 0;
   if (layer.layer_input && checkpoint && value.producer == nowhere) return true;

@@ -17,7 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from compare_programs import Questions
 from clients import Http, Library, Mcp, raw_reply
 
-QUICK = {"estimate", "explain", "compare", "sweep", "trace"}
+SERVED = {"estimate", "explain", "compare", "sweep", "frontier", "plan"}  # not trace, whose replies have no bound
+QUICK = SERVED - {"frontier", "plan"}
 TOOLS = {"plan", "estimate", "explain", "compare"}
 
 
@@ -55,7 +56,7 @@ def main():
     mcp.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
     replies = wrong = by_tool = 0
     for _ in range(given.questions):
-        line, (code, printed, _said) = questions.asked(QUICK if given.quick else None)
+        line, (code, printed, _said) = questions.asked(QUICK if given.quick else SERVED)
         arguments = as_arguments(line)
         question = {"command": line[0], "arguments": arguments}
         answers = {"C": library.ask(question), "HTTP": http.post("/v1/ask", question)[1]}

@@ -10,6 +10,7 @@
 #include "headroom/io/catalog.hpp"
 #include "interop/hub_published.hpp"
 #include "interop/launch_in/tree_run.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -159,12 +160,10 @@ std::string plain_name(const std::string& name) {
 std::string config_beside(const std::string& name, const std::string& file) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(file).parent_path();
-  std::error_code error;
   for (const fs::path& place : {folder / name, fs::path(name)}) {
-    if (fs::is_regular_file(place / "config.json", error))
+    if (is_regular_file((place / "config.json").string()))
       return (place / "config.json").lexically_normal().string();
-    if (name.ends_with(".json") && fs::is_regular_file(place, error))
-      return place.lexically_normal().string();
+    if (name.ends_with(".json") && is_regular_file(place.string())) return place.lexically_normal().string();
   }
   return "";
 }

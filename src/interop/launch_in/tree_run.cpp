@@ -11,6 +11,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/decimal.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -353,9 +354,8 @@ std::optional<TreeNode> tree_beside(const Written& setting, RunBuilder& builder)
                                folder / ".." / ".." / ".." / name,
                                folder / fs::path(name).filename(),
                                fs::path(name)};
-  std::error_code error;
   for (const fs::path& place : places) {
-    if (!fs::is_regular_file(place, error)) continue;
+    if (!is_regular_file(place.string())) continue;
     const std::string file = place.lexically_normal().string();
     return parse_tree(read_file(file), file);
   }
