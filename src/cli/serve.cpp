@@ -153,15 +153,15 @@ void add_serve(Command program, ExitCode& exit_code) {
   command.flag("--stdio", flags->stdio, "Speak the Model Context Protocol on standard input and output");
   command.option(
       "--http", flags->http, "ADDRESS",
-      "Answer JSON over HTTP at 127.0.0.1:PORT; /openapi.json describes it. Nobody is asked for a password");
+      "Answer JSON over HTTP at 127.0.0.1:PORT, without authentication; /openapi.json describes it");
   command.option("--what-if", flags->what_if, "FOLDER",
-                 "Also serve the what-if page that scripts/what-if has built there");
+                 "Also serve the what-if page that scripts/what-if built in this folder");
   command.option("--time-limit", flags->time_limit, "TIME",
                  "End a search after this time with the best found so far (default: 60s)");
   command.option("--at-once", flags->at_once, "N",
-                 "Questions answered at the same time (default: all cores)");
+                 "Answer at most N questions at the same time (default: one per core)");
   command.examples({"headroom serve --stdio", "headroom serve --http 127.0.0.1:8080"});
-  command.footer("Clients reach no file of this machine: a question holds the files it is about.");
+  command.footer("Clients cannot reach files on this machine: a question carries the files that it needs.");
   command.on_run([flags, &exit_code] {
     serve(*flags);
     exit_code = ExitCode::done;

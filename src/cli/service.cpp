@@ -54,7 +54,7 @@ constexpr std::array tools{
     ServiceTool{"compare", "compare", "Two configurations side by side",
                 "Compares two configurations, stacks, systems or models part by part: memory and time."},
     ServiceTool{"list", "list", "Names of models, systems and training stacks",
-                "Lists what can be named. `what` is models, systems, software, releases, recipes, sources or "
+                "Lists known names. `what` is models, systems, software, releases, recipes, sources or "
                 "fields."},
 };
 
@@ -145,8 +145,7 @@ std::string schema_of(const ServiceTool& tool) {
   }
   if (tool.name == "check") {
     properties["text"] = text_property("Content of the launch script or configuration");
-    properties["name"] =
-        text_property("Name of the file; its ending tells what it is: train.sh, config.yaml");
+    properties["name"] = text_property("File name; its extension tells the format: train.sh, config.yaml");
     required.push_back("text");
   } else if (tool.name != "list") {
     required.push_back("model");
