@@ -239,10 +239,15 @@ std::string openapi() {
   const OrderedJson reply{
       {"description", "Reply: status, and reply or text or errors"},
       {"content", {{"application/json", {{"schema", {{"$ref", "#/components/schemas/Reply"}}}}}}}};
+  const auto refused = [](const char* why) { return OrderedJson{{"description", why}}; };
   const OrderedJson replies{{"200", reply},
                             {"400", reply},
-                            {"413", {{"description", "The question is too large"}}},
-                            {"500", reply}};
+                            {"403", refused("The request comes from another site")},
+                            {"411", refused("Content-Length is missing")},
+                            {"413", refused("The question is too large")},
+                            {"415", refused("The question is not application/json")},
+                            {"500", reply},
+                            {"503", reply}};
   const auto posting = [&](const std::string& id, const std::string& summary, const OrderedJson& body) {
     return OrderedJson{
         {"post",

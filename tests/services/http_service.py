@@ -8,8 +8,10 @@ import argparse
 import concurrent.futures
 import json
 import socket
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -61,6 +63,26 @@ class Service(unittest.TestCase):
                 self.assertEqual((status, json.loads(text)["status"]), (400, 2), text[:200])
         self.assertFalse(subprocess.run(["ls", "/tmp/headroom-must-not-be"], capture_output=True, check=False).returncode == 0)
 
+    def test_reads_the_database_of_the_question_not_the_disk(self):
+        with tempfile.NamedTemporaryFile(suffix=".sqlite") as file:
+            sqlite3.connect(file.name).execute("create table t (x)").connection.commit()
+            status, text = self.server.post("/v1/ask", {"command": "validate", "arguments": {"profile": file.name},
+                                                        "files": {file.name: "SQLite format 3\0"}})
+            self.assertEqual(status, 400)
+            on_disk = self.server.post("/v1/ask", {"command": "validate", "arguments": {"profile": file.name}})
+            self.assertEqual(on_disk[0], 400)
+            self.assertNotIn("no table", text)  # which the one on disk would be told
+
+    def test_tells_of_no_file(self):
+        def told(path):
+            answers = [self.server.post("/v1/estimate", {"model": path, "what_if": "https://a/b/"}),
+                       self.server.post("/v1/ask", {"command": "schema", "arguments": {"all": path}}),
+                       self.server.post("/v1/ask", {"command": "check", "arguments": {"files": "c.yaml"},
+                                                    "files": {"c.yaml": f"base_model: {path}\nmicro_batch_size: 1\n"}})]
+            return [text.replace(path, "PATH") for _, text in answers]
+        self.assertEqual(told("/etc/passwd"), told("/etc/passxx"))
+        self.assertEqual(told("/usr/lib"), told("/usr/lix"))
+
     def test_describes_itself(self):
         status, text = self.server.get("/openapi.json")
         description = json.loads(text)
@@ -78,6 +100,12 @@ class Service(unittest.TestCase):
                                  (415, self.server.post("/v1/plan", {}, {"Content-Type": "text/plain"})),
                                  (403, self.server.post("/v1/plan", {}, {"Origin": "https://example.org"})),
                                  (403, self.server.get("/health", {"Host": "example.org"})),
+                                 (403, self.server.get("/health", {"Host": "127.example.org"})),
+                                 (411, self.server.post("/v1/plan", {}, {"Transfer-Encoding": "chunked"})),
+                                 (400, self.server.post("/v1/ask", b"")),
+                                 (400, self.server.post("/v1/estimate", b'{"model":"m"},"files":{"m":"x"}')),
+                                 (400, self.server.post("/v1/estimate", {"model": "llama-3-8b\0x"})),
+                                 (400, self.server.post("/v1/ask", {"command": "trace", "arguments": {"model": "llama-3-8b"}})),
                                  (413, self.server.post("/v1/plan", b" " * (9 << 20)))):
             self.assertEqual(answer[0], expected, answer[1][:200])
             json.loads(answer[1])

@@ -7,7 +7,7 @@ import operator
 import os
 import pathlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, KeysView, Mapping, ValuesView
 
 from . import _library
 from ._errors import InputError, InternalError
@@ -23,6 +23,10 @@ def plain(value):
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode()
+    if hasattr(value, "tolist"):  # numbers and arrays of NumPy, a column of pandas
+        return plain(value.tolist())
     if hasattr(value, "to_dict"):
         return plain(value.to_dict())
     if isinstance(value, Mapping):
@@ -31,8 +35,8 @@ def plain(value):
         return [plain(each) for each in value]
     if isinstance(value, (set, frozenset)):
         return sorted(plain(each) for each in value)
-    if hasattr(value, "tolist"):  # numbers and arrays of NumPy
-        return plain(value.tolist())
+    if isinstance(value, (Iterator, KeysView, ValuesView)):
+        return [plain(each) for each in value]
     try:
         return operator.index(value)
     except TypeError:
@@ -48,8 +52,11 @@ def _take_model(value, files):
     converted = plain(value)
     from_object = hasattr(value, "to_dict") and not hasattr(value, "_is_record")
     if isinstance(converted, dict) and (from_object or _is_hugging_face(converted)):
-        files["config.json"] = converted
-        return "config.json"
+        name = "config.json"
+        while name in files:  # the caller's own
+            name = "model-" + name
+        files[name] = converted
+        return name
     return converted
 
 

@@ -59,7 +59,8 @@ class Reply(Record):
         """Return the rows of the reply as a data frame; nested members are named ``a.b``."""
         for name in self._rows:
             if name in self._data:
-                return frame([flat(row) for row in self._data[name]])
+                rows = self._data[name]
+                return frame([flat(row) if isinstance(row, dict) else {name: row} for row in rows])
         return frame([flat(self._data)])
 
     def save(self, path):
@@ -265,6 +266,8 @@ class Plan(Reply):
         """The fastest entry. Raises NothingFits if no strategy fits."""
         if self._data["plans"]:
             return self.plans[0]
+        if self._data.get("stopped"):
+            raise NothingFits("the search was stopped before it found a strategy that fits", self)
         obstacle = self._data.get("obstacle")
         raise NothingFits("no strategy fits" + (f": {obstacle}" if obstacle else ""), self)
 

@@ -85,6 +85,7 @@ class SweepRows:
     def _merged(self):
         arguments = {"parts": self._parts.paths(), "format": self._format}
         merging = self._question.with_arguments("merge", drop=self._question.arguments, **arguments)
+        merging.disk = True  # the parts are files of this package's own
         answer = merging.run(progress=False)
         answer.question = self._question
         return answer.text if answer.value is None else Sweep(answer)
