@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "headroom/answer/estimate.hpp"
-#include "headroom/core/contains.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
@@ -48,14 +47,8 @@ void read_flags(const std::string& flags, Request& request) {
     if (edit.field == "optimizer") strategy.optimizer = without_idle_moments(strategy.optimizer);
   }
   if (!problems.empty()) throw InputError(std::move(problems));
-  if (!sets(edits, "data_sharding") && !contains(request.software.sharding.modes, strategy.data_sharding)) {
-    strategy.data_sharding = replicas(strategy) == 1 ? sharding_of_one(request.software, strategy)
-                                                     : least_sharding(request.software);
-  }
-  if (!sets(edits, "global_batch")) {
-    request.workload.global_batch =
-        4 * strategy.pipeline_parallel * strategy.micro_batch * strategy.data_parallel;
-  }
+  if (!sets(edits, "data_sharding")) strategy.data_sharding = default_sharding(request.software, strategy);
+  if (!sets(edits, "global_batch")) request.workload.global_batch = default_global_batch(strategy);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "headroom/core/expects.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom::cli {
@@ -243,12 +244,8 @@ Request read_request(const RequestFlags& flags, std::vector<Problem>& problems, 
   read_fields(flags, request, problems);
   read_devices(flags, request.strategy, problems);
 
-  // Four microbatches a rank keep the bubble of a 1F1B pipeline below a quarter of the iteration.
-  if (problems.empty() && !flags.text("global_batch")) {
-    const Strategy& strategy = request.strategy;
-    request.workload.global_batch =
-        4 * strategy.pipeline_parallel * strategy.micro_batch * strategy.data_parallel;
-  }
+  if (problems.empty() && !flags.text("global_batch"))
+    request.workload.global_batch = default_global_batch(request.strategy);
   return request;
 }
 

@@ -76,10 +76,7 @@ void use_stack_optimizer(const RequestFlags& asked, Request& request) {
 void use_stack_defaults(const RequestFlags& asked, Request& request) {
   use_stack_optimizer(asked, request);
   if (asked.text("data_sharding")) return;
-  if (contains(request.software.sharding.modes, request.strategy.data_sharding)) return;
-  request.strategy.data_sharding = replicas(request.strategy) == 1
-                                       ? sharding_of_one(request.software, request.strategy)
-                                       : least_sharding(request.software);
+  request.strategy.data_sharding = default_sharding(request.software, request.strategy);
 }
 
 }  // namespace headroom::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "headroom/hardware/software.hpp"
@@ -36,6 +37,20 @@ inline DataSharding least_sharding(const Software& software) {
 inline DataSharding sharding_of_one(const Software& software, const Strategy& strategy) {
   const bool alone = strategy.tensor_parallel == 1 && software.sharding.plain_alone;
   return alone ? DataSharding::none : least_sharding(software);
+}
+
+// Returns the data sharding of a strategy for which none was named: its own if the stack has it.
+inline DataSharding default_sharding(const Software& software, const Strategy& strategy) {
+  const std::vector<DataSharding>& modes = software.sharding.modes;
+  if (std::find(modes.begin(), modes.end(), strategy.data_sharding) != modes.end())
+    return strategy.data_sharding;
+  return replicas(strategy) == 1 ? sharding_of_one(software, strategy) : least_sharding(software);
+}
+
+// Returns the global batch of a strategy for which none was named. Four microbatches on each pipeline keep the
+// bubble of 1F1B below a quarter of the iteration.
+inline std::int64_t default_global_batch(const Strategy& strategy) {
+  return 4 * strategy.pipeline_parallel * strategy.micro_batch * strategy.data_parallel;
 }
 
 // Returns the edits that turn a stack's defaults into a strategy. A command that names model and stack needs
