@@ -18,6 +18,7 @@
 #include "cli/version.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "io/strict_json.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -36,7 +37,6 @@ constexpr int unknown_resource = -32002;
 constexpr int busy = -32000;
 
 constexpr std::size_t longest_queue = 10'000;  // calls of tools
-constexpr std::size_t deepest_message = 64;
 constexpr auto between_progress = std::chrono::seconds(1);
 
 constexpr std::string_view instructions =
@@ -49,22 +49,6 @@ constexpr std::string_view instructions =
 
 std::string line_of(const OrderedJson& message) {
   return message.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
-
-// JSON whose nesting a parser would follow without end is refused before it is parsed.
-bool is_deep(std::string_view text) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\') ++i;
-    if (c == '"') in_string = !in_string;
-    if (in_string) continue;
-    if (c == '{' || c == '[') ++depth;
-    if ((c == '}' || c == ']') && depth > 0) --depth;
-    if (depth > deepest_message) return true;
-  }
-  return false;
 }
 
 struct Call {
@@ -92,10 +76,14 @@ class Session {
 
   void take(const std::string& line) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) return;
-    const OrderedJson message = is_deep(line) ? OrderedJson(OrderedJson::value_t::discarded)
-                                              : OrderedJson::parse(line, nullptr, false);
-    if (message.is_discarded()) return fail(nullptr, parse_failed, "is not JSON");
-    if (!message.is_object()) return fail(nullptr, invalid_request, "must be an object: one message a line");
+    OrderedJson message;
+    try {
+      message = parse_ordered_json(line, "message");
+    } catch (const InputError& error) {
+      return fail(nullptr, parse_failed, "the message " + error.problems().front().rule);
+    }
+    if (!message.is_object())
+      return fail(nullptr, invalid_request, "the message must be an object: one message a line");
     const bool has_method = message.contains("method") && message["method"].is_string();
     const OrderedJson id = message.contains("id") ? message["id"] : OrderedJson();
     if (!id.is_null() && !id.is_string() && !id.is_number())

@@ -122,10 +122,17 @@ class ArgumentWords {
     return {};
   }
 
-  // A file that the question holds in place of its name.
-  std::string file_of(const std::string& name, const OrderedJson& value) {
-    std::string file = name + ".json";
-    for (int i = 2; question_.files.contains(file); ++i) file = fmt::format("{}-{}.json", name, i);
+  // A file that the question holds in place of its name. A model, a system or a stack of a reply has its name as a member,
+  // and not the format of a file.
+  std::string file_of(const std::string& name, OrderedJson value) {
+    const bool of_reply = !value.contains("format") && value.contains("name") && value["name"].is_string();
+    const std::string stem = of_reply ? value["name"].get<std::string>() : name;
+    if (of_reply) {
+      value.erase("name");
+      value["format"] = 1;
+    }
+    std::string file = stem + ".json";
+    for (int i = 2; question_.files.contains(file); ++i) file = fmt::format("{}-{}.json", stem, i);
     question_.files.emplace(file, value.dump());
     return file;
   }
@@ -216,20 +223,20 @@ CommandText text_of_command(const std::string& command) {
   CommandText text = command_line.program().text();
   for (const std::string& word : words) {
     const CommandText* const below = command_below(text, word);
-    if (below == nullptr)
-      throw InputError("command", fmt::format("'{}' is not a command; these are: {}", printable(command),
-                                              commands_of(text)));
+    if (below == nullptr) {
+      throw InputError("command",
+                       fmt::format("'{}' is not a command{}", printable(command),
+                                   text.commands.empty() ? "" : "; these are: " + commands_of(text)));
+    }
     text = CommandText(*below);
   }
   return text;
 }
 
 JsonQuestion read_question(std::string_view json) {
+  // Members keep their order: of fields that vary, the last is the fastest.
+  const OrderedJson root = parse_ordered_json(json, "question");
   std::vector<Problem> problems;
-  parse_json(json, "question", problems);  // which is strict
-  // In the order that the members were given in: of fields that vary, the last is the fastest.
-  const OrderedJson root = problems.empty() ? OrderedJson::parse(json) : OrderedJson::object();
-  if (!problems.empty()) throw InputError(std::move(problems));
   if (!root.is_object()) throw InputError("question", "must be a JSON object");
   check_members(root, problems);
   if (!problems.empty()) throw InputError(std::move(problems));

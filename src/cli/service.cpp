@@ -99,11 +99,9 @@ std::string bad_question(const std::string& field, const std::string& rule) {
 }
 
 std::string ask_within(const ServiceLimits& limits, std::string_view question, const AskWatch& watch) {
-  std::vector<Problem> problems;
   OrderedJson root;
   try {
-    parse_json(question, "question", problems);
-    if (problems.empty()) root = OrderedJson::parse(question);
+    root = parse_ordered_json(question, "question");
   } catch (const InputError&) {
     return ask(question);  // which says what is wrong
   }
@@ -159,10 +157,7 @@ std::string schema_of(const ServiceTool& tool) {
 }
 
 std::string question_of(const ServiceTool& tool, const std::string& arguments) {
-  std::vector<Problem> problems;
-  parse_json(arguments, "arguments", problems);
-  if (!problems.empty()) throw InputError(std::move(problems));
-  OrderedJson given = OrderedJson::parse(arguments);
+  OrderedJson given = parse_ordered_json(arguments, "arguments");
   if (!given.is_object()) throw InputError("arguments", "must be an object");
   if (!given.contains("format")) given["format"] = "table";
   OrderedJson question{{"command", tool.command}, {"disk", false}};

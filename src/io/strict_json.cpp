@@ -156,4 +156,11 @@ Json parse_json(std::string_view text, const std::string& file, std::vector<Prob
   return builder.take();
 }
 
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& file) {
+  std::vector<Problem> problems;
+  parse_json(text, file, problems);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  return nlohmann::ordered_json::parse(text);
+}
+
 }  // namespace headroom

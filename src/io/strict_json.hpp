@@ -31,6 +31,9 @@ inline constexpr std::size_t most_problems_listed = 50;
 Json parse_json(std::string_view text, const std::string& file, std::vector<Problem>& problems,
                 std::size_t longest = longest_list_of_rows);
 
+// The same, with members in the order of the text. Throws InputError with all problems.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& file);
+
 // A value that a user gave as text: a number or a boolean where it reads as one, a count as count_of() reads it ("8k",
 // "1,000,000"), else the text.
 Json scalar(std::string_view text);

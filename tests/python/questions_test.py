@@ -78,6 +78,20 @@ class Questions(unittest.TestCase):
         "rms_norm_eps": 1e-5, "attention_bias": False, "mlp_bias": False,
     }
 
+    def test_what_a_reply_holds_is_asked_again(self):
+        reply = hr.estimate("llama-3-8b", system="dgx-h100-80g", devices=8, t=2)
+        again = hr.estimate(reply.model, system=reply.system, software=reply.software, devices=8, t=2,
+                            disk=False)
+        self.assertEqual(again.model.name, "llama-3-8b")
+        self.assertEqual(again.system.name, "dgx-h100-80g")
+        self.assertEqual(again.memory, reply.memory)
+        self.assertEqual(again.time, reply.time)
+
+    def test_odd_values_are_values(self):
+        asked = hr.sweep("llama-3-8b", devices=8, vary={"sequence": (s for s in (1024, 2048))})
+        self.assertEqual(asked.json, hr.sweep("llama-3-8b", devices=8, vary={"sequence": [1024, 2048]}).json)
+        self.assertEqual(hr.estimate(b"llama-3-8b", devices=8).model.name, "llama-3-8b")
+
     def test_a_model_is_a_configuration_of_transformers(self):
         class Config:
             def to_dict(self):
@@ -200,6 +214,11 @@ class Replies(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
+    def test_a_stopped_search_is_not_one_in_which_nothing_fits(self):
+        stopped = hr.plan("deepseek-v3", devices=65536, threads=1, time_limit="0.001s")
+        with self.assertRaisesRegex(hr.NothingFits, "stopped"):
+            stopped.best
+
     def test_all_problems_are_fields_and_rules(self):
         with self.assertRaises(hr.InputError) as raised:
             hr.estimate("gpt3-175b", t=5)
