@@ -11,6 +11,7 @@
 #include "cli/program.hpp"
 #include "cli/question.hpp"
 #include "cli/version.hpp"
+#include "core/current.hpp"
 #include "headroom/core/error.hpp"
 #include "io/command_files.hpp"
 
@@ -70,9 +71,9 @@ std::string ask(std::string_view question_text, const AskWatch& watch) {
   try {
     const JsonQuestion question = read_question(question_text);
     CommandFiles files(question.files, question.disk);
-    const FilesOf of_question(files);
+    const Current<CommandFiles> of_question(files);
     Console console{.caller = &caller, .said = {}};
-    const ConsoleOf of_caller(console);
+    const Current<Console> of_caller(console);
     return reply_to(question, caller);
   } catch (const InputError& error) {
     return failed(static_cast<int>(ExitCode::bad_input), error.problems(), caller);

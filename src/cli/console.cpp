@@ -3,27 +3,18 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 
+#include "core/current.hpp"
 #include "headroom/core/error.hpp"
 
 namespace headroom::cli {
-namespace {
-
-thread_local Console* of_thread = nullptr;
-
-}  // namespace
 
 Console& console() {
   static Console of_program;
-  return of_thread != nullptr ? *of_thread : of_program;
+  return Current<Console>::or_else(of_program);
 }
-
-ConsoleOf::ConsoleOf(Console& console) : outer_(std::exchange(of_thread, &console)) {}
-
-ConsoleOf::~ConsoleOf() { of_thread = outer_; }
 
 void print_result(std::string_view text) {
   if (Caller* const caller = console().caller) {

@@ -27,20 +27,9 @@ struct Console {
   std::atomic<bool> answers_stop = false;
 };
 
-// That of the command which this thread runs. A command's own threads take a reference to what they need of it.
+// That of the command which this thread runs: of the innermost Current<Console>, or the program's. A command's own threads
+// take a reference to what they need of it.
 Console& console();
-
-// While it lives, its thread runs a command with this console.
-class ConsoleOf {
- public:
-  explicit ConsoleOf(Console& console);
-  ConsoleOf(const ConsoleOf&) = delete;
-  ConsoleOf& operator=(const ConsoleOf&) = delete;
-  ~ConsoleOf();
-
- private:
-  Console* outer_;
-};
 
 // Prints the command's result, or a part of it. Throws InputError where that cannot be written.
 void print_result(std::string_view text);

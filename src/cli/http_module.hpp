@@ -1,5 +1,5 @@
-// The HTTP server, which is a module of its own: what it is linked with takes a third of the time that the program needs to
-// start, and only `headroom serve --http` needs it.
+// The HTTP server, which is a module of its own: what it is linked with takes 3 to 5 ms to load, where the
+// program starts in 10 to 16 ms, and only `headroom serve --http` needs it.
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/current.hpp"
 #include "io/command_files.hpp"
 
 namespace headroom::cli {
@@ -36,7 +37,7 @@ void in_order(std::int64_t count, std::size_t threads, const Make& make, const T
 
   CommandFiles& files = command_files();
   const auto work = [&](std::size_t thread) {
-    const FilesOf of_command(files);
+    const Current<CommandFiles> of_command(files);
     std::unique_lock lock(mutex);
     for (;;) {
       changed.wait(lock, [&] {

@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "core/current.hpp"
 #include "text.hpp"
 
 namespace headroom {
@@ -35,8 +36,6 @@ Problem overwriting(const std::string& flag, const std::string& path, const std:
 std::string in_one_spelling(const std::string& path) {
   return std::filesystem::path(path).lexically_normal().string();
 }
-
-thread_local CommandFiles* of_thread = nullptr;
 
 }  // namespace
 
@@ -87,12 +86,8 @@ void CommandFiles::expect_unread(const std::string& path) {
 
 CommandFiles& command_files() {
   static CommandFiles of_program;
-  return of_thread != nullptr ? *of_thread : of_program;
+  return Current<CommandFiles>::or_else(of_program);
 }
-
-FilesOf::FilesOf(CommandFiles& files) : outer_(std::exchange(of_thread, &files)) {}
-
-FilesOf::~FilesOf() { of_thread = outer_; }
 
 FileKind kind_of_file(const std::string& path) {
   const CommandFiles& files = command_files();

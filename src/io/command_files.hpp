@@ -48,20 +48,8 @@ class CommandFiles {
   std::map<std::string, std::string> once_;
 };
 
-// Files of the command that this thread works for: those of the innermost FilesOf, or the program's.
+// Files of the command that this thread works for: those of the innermost Current<CommandFiles>, or the program's.
 CommandFiles& command_files();
-
-// While it lives, its thread works for a command with these files. A command's own threads start with one.
-class FilesOf {
- public:
-  explicit FilesOf(CommandFiles& files);
-  FilesOf(const FilesOf&) = delete;
-  FilesOf& operator=(const FilesOf&) = delete;
-  ~FilesOf();
-
- private:
-  CommandFiles* outer_;
-};
 
 // What stands under a name. An empty name is of nothing.
 FileKind kind_of_file(const std::string& path);
