@@ -8,11 +8,11 @@
 
 namespace headroom::cli {
 
-// Told how far the work is, in JSON, some ten times a second and never twice at once; true ends it with what it has.
+// Receives progress in JSON about ten times a second, never twice at once. Returns true to end the work with the best so far.
 using AskWatch = std::function<bool(const std::string& progress)>;
 
-// Returns the reply to a question, which is bad input where it cannot be read. Throws nothing but std::bad_alloc. May be
-// called by several threads at once.
+// Returns the reply to a question. A question that cannot be read gets a reply with errors. Throws only std::bad_alloc.
+// Several threads may call it at once.
 std::string ask(std::string_view question, const AskWatch& watch = {});
 
 }  // namespace headroom::cli

@@ -27,8 +27,8 @@ struct Console {
   std::atomic<bool> answers_stop = false;
 };
 
-// That of the command which this thread runs: of the innermost Current<Console>, or the program's. A command's own threads
-// take a reference to what they need of it.
+// Returns the console of the command that this thread runs: the innermost Current<Console>, or the program's. A command's own
+// threads take a reference to it.
 Console& console();
 
 // Prints the command's result, or a part of it. Throws InputError where that cannot be written.

@@ -19,8 +19,7 @@ struct ServiceLimits {
   std::size_t at_once = 1;                            // questions that are answered at the same time
 };
 
-// Answers a question without the disk and on one thread, whatever it says, within the limit of time:
-// from then on a long command ends with what it has.
+// Answers a question on one thread and without files on disk. At the time limit, a long command ends with the best it has.
 std::string ask_within(const ServiceLimits& limits, std::string_view question, const AskWatch& watch = {});
 
 // Returns the reply to a question that is wrong.
@@ -39,7 +38,7 @@ const ServiceTool* find_tool(std::string_view name);
 // Returns the JSON schema of a tool's arguments: flags of daily use. Others are taken, too.
 std::string schema_of(const ServiceTool& tool);
 
-// Returns the question that a call of a tool asks, of the JSON object of its arguments. Throws InputError.
+// Returns the question that a call of a tool asks. `arguments` is the JSON object of the call. Throws InputError.
 std::string question_of(const ServiceTool& tool, const std::string& arguments);
 
 // A text for reading: a page of the documentation, the schema of a reply or a file, the help of a command.

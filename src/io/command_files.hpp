@@ -48,10 +48,10 @@ class CommandFiles {
   std::map<std::string, std::string> once_;
 };
 
-// Files of the command that this thread works for: those of the innermost Current<CommandFiles>, or the program's.
+// Returns the files of the command that this thread works for: those of the innermost Current<CommandFiles>, or the program's.
 CommandFiles& command_files();
 
-// What stands under a name. An empty name is of nothing.
+// Returns the kind of the file with this name.
 FileKind kind_of_file(const std::string& path);
 inline bool is_regular_file(const std::string& path) { return kind_of_file(path) == FileKind::regular; }
 
