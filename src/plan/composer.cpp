@@ -246,24 +246,36 @@ Bytes Composer::rank_total(std::int64_t rank, std::span<const PassActivations> p
 }
 
 Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) {
-  EXPECTS(shape_.chunks == 1 && !has_weight_passes(shape_) && !strategy.recompute.window);
+  EXPECTS(shape_.chunks == 1 && !has_weight_passes(shape_));
   StagePlace& place = asked_place_;
   place = stages_.distinct[stage(rank, 0)];
   EXPECTS(place.runs.size() == 1 && layers >= 1);
   place.layers = layers;
   place.runs.front().count = layers;
   place.of_kind[place.runs.front().kind] = layers;
-  set_stage_activations(scratch_, layers_.activations(strategy.recompute), place,
-                        set_apart(strategy.recompute, strategy.offload));
-  const PassActivations pass = pass_activations(scratch_, shape_.in_pairs);
-  const Parameters parameters = parameters_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
-  const MatrixList matrices = matrices_of_rank(layers_.parameters(), place.of_kind, shape_.ranks == 1);
-  const ModelState state = model_state(base_.model, strategy, base_.workload, parameters, weight_copies(),
-                                       base_.software, matrices);
-  const Bytes held = total(state) + total(rank_activations(std::span(&pass, 1), shape_, rank).at_peak) +
-                     kept_by_stack(kinds_[kind_of_[index(rank)]]);  // same dummy gradients
-  const Bytes away = state.on_host + headroom::activations_on_host({pass}, shape_, rank);
-  return limited_by_host(index(rank), held, away).bytes;
+  return rank_total(strategy, rank, std::span(&place, 1));
+}
+
+Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::span<const StagePlace> chunks) {
+  EXPECTS(std::ssize(chunks) == shape_.chunks && !strategy.recompute.window);
+  const ModelActivations& activations = layers_.activations(strategy.recompute);
+  const Recomputation apart = set_apart(strategy.recompute, strategy.offload);
+  std::vector<PassActivations> passes;
+  KindCounts held;
+  for (const StagePlace& place : chunks) {
+    held = held.empty() ? place.of_kind : held + place.of_kind;
+    set_stage_activations(scratch_, activations, place, apart);
+    complete(scratch_, place, apart);
+    passes.push_back(pass_activations(scratch_, shape_.in_pairs));
+  }
+  const bool both_ends = holds_both_ends(shape_, rank);
+  const ModelState state = model_state(
+      base_.model, strategy, base_.workload, parameters_of_rank(layers_.parameters(), held, both_ends),
+      weight_copies(), base_.software, matrices_of_rank(layers_.parameters(), held, both_ends));
+  const Bytes bytes = total(state) + total(rank_activations(passes, shape_, rank).at_peak) +
+                      layers_.dummy_gradients(held) + workspaces_ + reserved_;
+  const Bytes away = state.on_host + headroom::activations_on_host(passes, shape_, rank);
+  return limited_by_host(index(rank), bytes, away).bytes;
 }
 
 Seconds Composer::iteration(const Strategy& strategy) {

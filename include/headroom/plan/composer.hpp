@@ -53,6 +53,9 @@ class Composer {
   // Returns what a rank would hold at its peak with `layers` layers. Expects a model with one kind of layer,
   // one virtual stage per rank, no window, and no separate weight-gradient passes.
   Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers);
+  // Returns what a rank would hold at its peak with these virtual stages, one for each of its chunks. Expects no
+  // window.
+  Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::span<const StagePlace> chunks);
 
   // From here on, the system must have performance figures.
   Seconds iteration(const Strategy& strategy);
@@ -67,6 +70,8 @@ class Composer {
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
   LayerPrices& layers() { return layers_; }  // what the layers save and cost
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const { return times_.times_of(stage); }
+  // Returns the transfer times of ScheduleTimes::links.
+  std::span<const Seconds> links() { return times_.links(); }
   // Returns what passes exchange with other ranks unit by unit, or null if they exchange nothing.
   const ModelExchanges* exchanges() { return times_.exchanges(); }
   // Adds two things to what the layers of a virtual stage save: unsharded weights and gradients that passes

@@ -49,6 +49,12 @@ class LayoutTimes {
     return exchanges_ ? &*exchanges_ : nullptr;
   }
 
+  // Returns the transfer times of ScheduleTimes::links.
+  std::span<const Seconds> links() {
+    time_layout();
+    return links_;
+  }
+
   // Returns the full iteration time. `windows` are those of ScheduleTimes.
   IterationTime iteration(const Strategy& strategy, std::vector<std::int64_t> windows);
   // Returns the full iteration time for virtual stages of these costs, in the order of the model.
