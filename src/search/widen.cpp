@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/plan/changes.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/search/layers_by_time.hpp"
 #include "search/best_found.hpp"
 #include "search/division.hpp"
 #include "search/settling.hpp"
@@ -179,7 +181,24 @@ class Refinement {
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& x, const Candidate& y) { return x.iteration < y.iteration; });
+    if (!found.empty()) return found;
+    if (std::optional<Candidate> one = laid_otherwise(from, from.verdict, worth_a_change * from.iteration))
+      found.push_back(std::move(*one));
     return found;
+  }
+
+  // Returns the candidate with its layers placed by time and memory, if it then has at most this verdict and takes
+  // less than `most`. What PyTorch's allocator reserves must fit as well, or a plan might be lost.
+  std::optional<Candidate> laid_otherwise(const Candidate& from, Verdict verdict, Seconds most) {
+    if (space_.layouts == Layouts::even) return std::nullopt;
+    Request now = base_;
+    now.strategy = from.strategy;
+    const std::optional<Strategy> placed = with_layers_by_time(base_, composer_, from.strategy, verdict);
+    if (!placed || !can_replace(now, *placed, &composer_.known_layers())) return std::nullopt;
+    std::optional<Candidate> one = within(from, *placed, most);
+    const Verdict least = std::min(from.verdict, Verdict::marginal);
+    if (one && settled_candidate(base_, *one).verdict > least) return std::nullopt;
+    return one;
   }
 
  private:
@@ -231,6 +250,18 @@ void refine_first(SearchResult& result, Refinement& refinement, const Watch& wat
   found.fill(result);
 }
 
+// If nothing fits, makes a plan of what needs the least memory, if its layers can be placed so that it fits.
+void lay_nearest(SearchResult& result, Refinement& refinement) {
+  constexpr Seconds any(std::numeric_limits<double>::infinity());
+  std::optional<Candidate> placed = refinement.laid_otherwise(*result.nearest, Verdict::fits, any);
+  if (!placed) placed = refinement.laid_otherwise(*result.nearest, Verdict::marginal, any);
+  if (!placed) return;
+  ++result.evaluated;
+  ++result.feasible;
+  result.nearest.reset();
+  result.plans = result.pareto = {*placed};
+}
+
 }  // namespace
 
 Candidate refined(const Request& base, const Space& space, Candidate candidate) {
@@ -262,8 +293,10 @@ void widen(SearchResult& result, const Request& base, const Space& space, const 
   tell(options.watch, widening);
   Widening widening(result, base, space, options);
   widening.run();
-  if (result.plans.empty() || result.undecided) return;
+  if (result.undecided) return;
   Refinement refinement(base, space);
+  if (result.nearest) lay_nearest(result, refinement);
+  if (result.plans.empty()) return;
   refine_first(result, refinement, options.watch);
   const Dispatcher dispatcher = result.plans.front().strategy.moe_dispatcher;
   if (dispatcher == base.strategy.moe_dispatcher || result.undecided) return;

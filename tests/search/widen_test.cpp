@@ -12,6 +12,7 @@
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/changes.hpp"
 #include "headroom/search/limits.hpp"
 #include "search/brute_force.hpp"
@@ -96,6 +97,49 @@ TEST_CASE("widen: no single change that fits makes the best plan faster by half 
     }
     CHECK(tried > 5);
   }
+}
+
+TEST_CASE("widen: where nothing fits, layers are placed by memory, unless only even layouts are searched") {
+  WideQuestion question = wide_question("llama-3-8b", "megatron-core-2025", 8, 16);
+  question.base.model = with_layers(question.base.model, 16);
+  Space& space = question.space;
+  space.tensor_parallel = space.context_parallel = space.micro_batch = {.only = {1}};
+  space.pipeline_parallel = {.only = {4}};
+  space.virtual_pipeline = {.only = {2}};
+  space.recompute = {RecomputePolicy::none};
+  space.recompute_modules.of_model = false;
+  space.layouts = Layouts::any;
+  question.base.system.memory = 1_GiB;
+  question.base.system.memory = 0.98 * usual(question).nearest->peak;
+  CHECK(usual(question).plans.empty());
+  const SearchResult wide = widened(question);
+  REQUIRE(wide.plans.size() == 1);
+  CHECK(wide.plans.front().verdict != Verdict::does_not_fit);
+  CHECK(wide.plans.front().strategy.stage_layers.size() == 8);
+  CHECK_FALSE(wide.nearest);
+  CHECK(wide.feasible == 1);
+  space.layouts = Layouts::even;
+  CHECK(widened(question).plans.empty());
+}
+
+TEST_CASE("widen: no plan is lost for another layout whose reserved memory does not fit") {
+  WideQuestion question = wide_question("llama-3-70b", "megatron-core-2025", 64, 256);
+  question.base.model = read_model("llama-3-70b");
+  Space& space = question.space;
+  space.tensor_parallel = {.only = {4}};
+  space.context_parallel = space.micro_batch = {.only = {1}};
+  space.pipeline_parallel = {.only = {8}};
+  space.virtual_pipeline = {.only = {5}};
+  space.recompute = {RecomputePolicy::none};
+  space.precision = {Precision::fp8};
+  space.layouts = Layouts::any;
+  const auto settled = [&](const SearchResult& result) {
+    Request request = question.base;
+    request.strategy = result.plans.front().strategy;
+    return settling(evaluate(request)).verdict;
+  };
+  CHECK(settled(usual(question)) == Verdict::marginal);
+  CHECK(settled(widened(question)) == Verdict::marginal);
 }
 
 TEST_CASE("widen: threads do not matter, and lists of values are kept") {
