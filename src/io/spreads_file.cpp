@@ -25,11 +25,18 @@ constexpr auto iteration_spread_fields = [](auto& fields, auto& spreads) {
   fields.required_object("scaled", spreads.scaled, spread_fields);
 };
 
+constexpr auto shared_errors_fields = [](auto& fields, auto& errors) {
+  for (const StrategyTrait& trait : strategy_traits) fields.optional(trait.name, errors.*trait.deviation);
+  fields.required("own", errors.own);
+  fields.required("source", errors.source);
+};
+
 constexpr auto spreads_fields = [](auto& fields, auto& spreads) {
   fields.format(1);
   fields.required_object("iteration", spreads, iteration_spread_fields);
   fields.required_object("allocated", spreads.allocated, spread_fields);
   fields.required_object("saved", spreads.saved, spread_fields);
+  fields.required_object("shared", spreads.shared, shared_errors_fields);
 };
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace {
 
 double standard_normal(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 
-// Returns the quantile of the standard normal distribution at `odds`.
+}  // namespace
+
 double normal_quantile(double odds) {
   double low = -40;  // beyond this, odds round to 0 or 1 in a double
   double high = 40;
@@ -24,7 +25,9 @@ double standard_deviation(const Spread& spread) {
   return spread.logarithm / normal_quantile((1 + interval_level) / 2);
 }
 
-}  // namespace
+Spread spread_of(double deviation) {
+  return {.logarithm = deviation * normal_quantile((1 + interval_level) / 2), .source = {}};
+}
 
 StepRates step_rates(const Request& request) {
   EXPECTS(request.system.performance.has_value());

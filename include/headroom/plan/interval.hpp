@@ -13,6 +13,7 @@
 #include <string>
 
 #include "headroom/plan/plan.hpp"
+#include "headroom/plan/shared_error.hpp"
 
 namespace headroom {
 
@@ -60,10 +61,18 @@ struct Spreads {
   Spread kernels;
   Spread experts;
   Spread scaled;
-  Spread allocated;  // bytes, if the training stack counts all allocated tensors at the peak
-  Spread saved;      // bytes, if the training stack counts only saved tensors
+  Spread allocated;     // bytes, if the training stack counts all allocated tensors at the peak
+  Spread saved;         // bytes, if the training stack counts only saved tensors
+  SharedErrors shared;  // of iteration times of one question
   friend bool operator==(const Spreads&, const Spreads&) = default;
 };
+
+// Returns the quantile of the standard normal distribution at `odds`, strictly between 0 and 1.
+double normal_quantile(double odds);
+
+// Return the standard deviation of the logarithm that a spread stands for, and the reverse.
+double standard_deviation(const Spread& spread);
+Spread spread_of(double deviation);
 
 // Spread of a request's iteration times. It follows from the system, the model and whether attention is in
 // FP8, and holds for every strategy of a search.
