@@ -1,6 +1,7 @@
 #include "headroom/answer/validate.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
@@ -27,11 +28,17 @@ ValidateReply answer(const ValidateQuestion& question, const Watch& watch) {
                       .rows = compare(cases, targets, embedded_spreads(), question.group_by, watch),
                       .coverage = {},
                       .skipped = question.skipped,
-                      .unread = question.unread};
+                      .unread = question.unread,
+                      .judged = {}};
   reply.groups = summarize(reply.rows, targets);
   for (const Measure measure : {Measure::iteration_seconds, Measure::allocated_bytes}) {
     const Coverage coverage = coverage_of(reply.rows, measure);
     if (coverage.intervals > 0) reply.coverage.push_back(coverage);
+  }
+  if (question.choices) {
+    std::vector<MeasuredChoice> choices = choices_among(cases, embedded_spreads());
+    SharedErrors errors = fitted_errors(choices);
+    reply.judged = JudgedChoices{.choices = std::move(choices), .errors = std::move(errors)};
   }
   return reply;
 }

@@ -40,6 +40,7 @@ struct ValidateFlags {
   std::optional<std::string> software;
   bool by_title = false;
   bool keyed = false;
+  bool choices = false;
   bool all = false;
   OutputFlags output;
 };
@@ -76,6 +77,7 @@ ExitCode validate_samples(const ValidateFlags& flags) {
   const char* const flag = flags.samples.empty() ? "--profile" : "--samples";
   if (!flags.runs.empty()) problems.push_back({flag, "cannot be combined with --runs"});
   if (flags.group_by) problems.push_back({flag, "does not go with --group-by, which groups runs"});
+  if (flags.choices) problems.push_back({flag, "does not go with --choices, which judges runs"});
   if (!flags.page.empty())
     problems.push_back({flag, "does not go with --html, a page of runs: --plot draws samples"});
   if (!flags.system) problems.push_back({flag, "needs --system, whose rates predict the measured times"});
@@ -126,7 +128,8 @@ ExitCode validate(const ValidateFlags& flags) {
                      "needs --runs: the built-in cases name their own");
   }
   std::optional<Progress> progress(std::in_place, "reading runs");
-  ValidateQuestion question{.measurements = {}, .skipped = {}, .group_by = traits_of(flags.group_by)};
+  ValidateQuestion question{
+      .measurements = {}, .skipped = {}, .group_by = traits_of(flags.group_by), .choices = flags.choices};
   if (flags.runs.empty()) {
     question.measurements = embedded_measurements();
   } else {
@@ -184,6 +187,8 @@ void add_validate(Command program, ExitCode& exit_code) {
                "Predict only runs whose whole source.title a published source lists, as runs of that source");
   command.flag("--keyed", flags->keyed,
                "Predict such runs as runs of that source, and the others as they are");
+  command.flag("--choices", flags->choices,
+               "Judge the choice that plan would have made among runs that differ in their strategy alone");
   command.flag("--all", flags->all, "Show every row, not only the worst of each group");
   add_output_flags(command, flags->output);
   command.examples({"headroom validate   # the published figures of K22",

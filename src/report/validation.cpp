@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "headroom/plan/interval.hpp"
+#include "report/choices.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
 #include "report/validation_text.hpp"
@@ -266,6 +267,7 @@ std::string json_text(const ValidateReply& report) {
   for (const auto& [name, runs] : report.unread) {
     json["members_not_read"].push_back({{"member", name}, {"runs", runs}});
   }
+  if (report.judged) json["choices"] = choices_json(*report.judged);
   return to_text(json);
 }
 
@@ -283,6 +285,7 @@ std::string render(const ValidateReply& report, const Style& style, bool all) {
     text += render_table(group_table(report.groups, style), style) + (coverage.empty() ? "" : "\n") +
             coverage + rows_text(report, style, all);
   }
+  if (report.judged) text += choices_text(*report.judged, style, all);
   if (!report.skipped.empty()) text += (report.groups.empty() ? "" : "\n") + skipped_text(report, style, all);
   if (!report.unread.empty()) text += unread_text(report);
   return fitted(text, style);

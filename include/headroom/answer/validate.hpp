@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
+#include "headroom/calibrate/choices.hpp"
 #include "headroom/calibrate/comparison.hpp"
 #include "headroom/calibrate/sample_replay.hpp"
 #include "headroom/core/error.hpp"
@@ -17,6 +19,7 @@ struct ValidateQuestion {
   std::vector<SkippedRun> skipped;  // runs that cannot be cases; passed on to the reply
   std::vector<UnreadMember> unread = {};
   std::vector<RunTrait> group_by;  // besides the source, for rows without a target
+  bool choices = false;            // judge choices among runs of one question
 };
 
 // For all rows of a measure: those with an 80% interval, and those whose measured value is in it.
@@ -27,6 +30,12 @@ struct Coverage {
   friend bool operator==(const Coverage&, const Coverage&) = default;
 };
 
+// Choices among runs of one question, and what their strategies share of their errors.
+struct JudgedChoices {
+  std::vector<MeasuredChoice> choices;
+  SharedErrors errors;
+};
+
 struct ValidateReply {
   std::size_t runs = 0;  // predicted runs; a run may have several rows
   std::vector<GroupSummary> groups;
@@ -35,6 +44,7 @@ struct ValidateReply {
       coverage;  // of iteration times and allocated memory, if one of their rows has an interval
   std::vector<SkippedRun> skipped;
   std::vector<UnreadMember> unread;
+  std::optional<JudgedChoices> judged;  // if asked for
 };
 
 // Compares runs with predictions. Throws InputError, by case, if a request is not legal.
