@@ -213,6 +213,20 @@ void take_graphs(PlanReply& reply, const SearchOptions& options) {
   reply.comparison.offers.front().software = reply.base.software;
 }
 
+void launch_trials(PlanChoice& choice, Request request, LaunchTarget target) {
+  for (ProposedTrial& trial : choice.trials) {
+    request.strategy = trial.candidate.strategy;
+    trial.launch = launch_of(request, target);
+  }
+}
+
+// Returns whether the plans are those of one finished search whose times only order them.
+bool may_choose(const PlanQuestion& question, const PlanReply& reply) {
+  const bool of_time = question.deadline || (reply.found && reply.found->question.within);
+  return !compares(reply) && !of_time && !reply.result.undecided && !reply.result.plans.empty() &&
+         reply.base.system.performance;
+}
+
 }  // namespace
 
 PlanTask task_of(const PlanQuestion& question, const Watch& watch) {
@@ -290,6 +304,8 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     return merit(x) < merit(y);
   };
   confirm(reply.result, question.shown, searched_of, better, options.threads, options.watch);
+  if (may_choose(question, reply))
+    reply.choice = choose(reply.result.plans, question.shown.plans, reply.base, reply.space, question.choice);
   tell(options.watch, explaining);
   // Of power nothing is said where not all systems tell theirs.
   const bool all_have_tdp = std::all_of(reply.comparison.offers.begin(), reply.comparison.offers.end(),
@@ -320,7 +336,10 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
   if (question.with_launch && !reply.accounts.empty()) {
     const Request& best = account(reply.accounts.front().evaluation).request;
     const std::optional<LaunchTarget> target = question.target ? question.target : own_target(best.software);
-    if (target) reply.accounts.front().launch = launch_of(best, *target);
+    if (target) {
+      reply.accounts.front().launch = launch_of(best, *target);
+      if (reply.choice) launch_trials(*reply.choice, best, *target);
+    }
   }
   if (reply.base.system.performance) reply.spread = iteration_spread(reply.base, embedded_spreads());
   if (const std::optional<Seconds> limit = limit_of(question, reply.base.workload, reply.space.devices)) {
@@ -426,7 +445,7 @@ const Candidate* faster_but_marginal(const PlanReply& reply) {
   if (result.plans.empty() || result.plans.front().verdict == Verdict::marginal) return nullptr;
   // Nothing is faster than the first of the front.
   const Candidate& fastest = result.pareto.front();
-  return slower_by(reply, fastest) < 0 ? &fastest : nullptr;
+  return fastest.verdict == Verdict::marginal && slower_by(reply, fastest) < 0 ? &fastest : nullptr;
 }
 
 bool compares_devices(const PlanReply& reply) { return reply.comparison.device_counts.size() > 1; }

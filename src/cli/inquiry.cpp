@@ -24,24 +24,24 @@ void use_devices(const RequestFlags& asked, std::int64_t all, Strategy& strategy
 
 }  // namespace
 
-AskedStrategy read_inquiry(const std::string& why, const AllFlags& flags, const Request& base,
-                           const Space& space) {
+AskedStrategy read_inquiry(const std::string& option, const std::string& text, const AllFlags& flags,
+                           const Request& base, const Space& space) {
   AllFlags first = flags;
   // What is the same for all strategies of the space need not be said again.
   if (space.precision.size() == 1)
     first.request.text("precision") = std::string(name_of(space.precision.front()));
-  const auto [asked, runs_on] = changed_flags(first, "--why", why, add_software_flags);
+  const auto [asked, runs_on] = changed_flags(first, option, text, add_software_flags);
   std::vector<Problem> unreadable;
   Request request = read_request(asked, unreadable);
   request.system = base.system;
   read_software_flags(runs_on, request, unreadable);
   use_stack_defaults(asked, request);
-  for (Problem& problem : unreadable) problem.where = "--why " + as_typed(problem).where;
+  for (Problem& problem : unreadable) problem.where = option + " " + as_typed(problem).where;
   if (!unreadable.empty()) throw InputError(std::move(unreadable));
   Transformer model = with_attention(request.model, base.software.attention_kernel);
   model.source = base.model.source;  // names the number of layers that --find max-layers found
   if (model != base.model || request.workload != base.workload || request.detail != base.detail) {
-    throw InputError("--why",
+    throw InputError(option,
                      "asks about a strategy: model, batch, sequence and detail are those of the plan");
   }
   AskedStrategy result{.strategy = request.strategy, .problems = {}};

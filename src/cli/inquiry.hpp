@@ -1,4 +1,4 @@
-// The strategy that plan --why asks about, read from flags of estimate.
+// Strategies that a plan is asked about, read from flags of estimate: `plan --why`, and the rows of `plan --measured`.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace headroom::cli {
 
-// What `why` leaves out is as in `flags`, which `base` and `space` were read from; problems are of the devices, where
-// they do not make a strategy. Throws InputError when it cannot be read or is about something else than the plan.
-AskedStrategy read_inquiry(const std::string& why, const AllFlags& flags, const Request& base,
-                           const Space& space);
+// Reads the flags in `text`; messages call it `option`. What it leaves out is as in `flags`, which `base` and `space`
+// were read from; problems are of the devices, where they do not make a strategy. Throws InputError when it cannot
+// be read or is about something else than the plan.
+AskedStrategy read_inquiry(const std::string& option, const std::string& text, const AllFlags& flags,
+                           const Request& base, const Space& space);
 
 }  // namespace headroom::cli

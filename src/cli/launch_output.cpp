@@ -80,6 +80,8 @@ class NewFiles {
     for (const fs::path& path : paths_) fs::remove(path, error);
   }
   void write(const fs::path& path, const std::string& text) {
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
     paths_.push_back(path);
     std::ofstream file(path, std::ios::binary);
     if (!(file << text) || !file.flush()) throw InputError(path.string(), "cannot be written");

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/capacity_flags.hpp"
+#include "cli/choice_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/console.hpp"
 #include "cli/find_flags.hpp"
@@ -41,6 +42,7 @@ struct PlanFlags {
   FindFlags find;
   CapacityFlags capacity;
   ListFlags lists;
+  ChoiceFlags choice;
   FlagText top;
   FlagText threads;
   FlagText why;
@@ -123,6 +125,7 @@ PlanQuestion read_plan_question(PlanFlags& flags, std::size_t shown, std::vector
                     question.training, problems);
   question.deadline = read_deadline(flags.find, problems);
   question.odds = read_odds(flags.find, problems);
+  question.choice = read_choice_flags(flags.choice, question, problems);
   return question;
 }
 
@@ -181,9 +184,15 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
   if (flags.why) {
     flags.request.text("global_batch") = std::to_string(asked.task.base.workload.global_batch);
     asked.question.why =
-        read_inquiry(*flags.why, {flags.request, flags.system}, asked.task.base, asked.task.space);
+        read_inquiry("--why", *flags.why, {flags.request, flags.system}, asked.task.base, asked.task.space);
   }
-  asked.words = {.why = flags.why.value_or(""), .shown = shown};
+  if (!flags.choice.measured.empty()) {
+    AllFlags all{flags.request, flags.system};
+    all.request.text("global_batch") = std::to_string(asked.task.base.workload.global_batch);
+    asked.question.choice.measured =
+        read_measured(flags.choice.measured, all, asked.task.base, asked.task.space);
+  }
+  asked.words = {.why = flags.why.value_or(""), .shown = shown, .trials = asked.question.choice.trials};
   SystemFlags one = flags.system;
   for (const std::string& system : flags.systems) {
     one.system = system;
@@ -252,6 +261,7 @@ ExitCode print(PlanReply& reply, const PlanWords& words, const PlanFlags& flags,
   if (!reply.accounts.empty()) {
     keep_asked(flags.page, false, is_asked(flags.launch), reply.accounts.front());
     std::optional<Launch>& launch = reply.accounts.front().launch;
+    if (reply.choice) add_trials(flags.launch, reply, *reply.choice);
     write_launch(flags.launch, launch, output.file);
     if (!flags.launch.folder.empty() && launch && style.format != Format::json) launch->files.clear();
   }
@@ -376,6 +386,7 @@ void add_flags(Command command, PlanFlags& flags) {
   add_find_flags(command, flags.find);
   add_capacity_flags(command, flags.capacity);
   add_list_flags(command, flags.lists);
+  add_choice_flags(command, flags.choice);
   const Command answer = command.in(topic::answer);
   answer.option("--top", flags.top, "N", "Number of plans to show (10). One is shown for each TP x PP x DP");
   answer.option("--why", flags.why, "'FLAGS'",

@@ -49,5 +49,6 @@ nlohmann::ordered_json runs_schema();
 nlohmann::ordered_json samples_schema();
 nlohmann::ordered_json measurements_schema();
 nlohmann::ordered_json spreads_schema();
+nlohmann::ordered_json trials_schema();
 
 }  // namespace headroom

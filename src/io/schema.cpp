@@ -38,7 +38,8 @@ constexpr std::array file_schemas{FileSchema{"measurements", measurements_schema
                                   FileSchema{"software", software_schema},
                                   FileSchema{"source", source_schema},
                                   FileSchema{"spreads", spreads_schema},
-                                  FileSchema{"system", system_schema}};
+                                  FileSchema{"system", system_schema},
+                                  FileSchema{"trials", trials_schema}};
 
 // The enumerations of replies, by the names that they are referred to with.
 struct Enumeration {

@@ -62,26 +62,6 @@ OrderedJson cost_json(const LayerCost& cost) {
           {"recompute", pass_json(cost.recompute)}};
 }
 
-OrderedJson launch_json(const Launch& launch) {
-  OrderedJson files = OrderedJson::object();
-  for (const auto& [name, text] : launch.files) files[name] = text;
-  OrderedJson environment = OrderedJson::object();
-  for (const auto& [name, value] : launch.environment) {
-    if (value.empty()) {
-      environment[name] = nullptr;
-    } else {
-      environment[name] = value;
-    }
-  }
-  return {{"launcher", name_of(launch.target)},
-          {"release", launch.release},
-          {"files", std::move(files)},
-          {"environment", std::move(environment)},
-          {"command", launch.command},
-          {"flags", launch.flags},
-          {"lacks", launch.lacks}};
-}
-
 OrderedJson sourced_interval_json(const IterationInterval& interval, const IterationSpread& spread) {
   OrderedJson json = interval_json(interval);
   json["step_rates"] = name_of(spread.rates);
@@ -215,6 +195,26 @@ OrderedJson warnings_json(const Plan& plan) {
   for (const Warning& warning : plan.warnings)
     warnings.push_back({{"code", warning.code}, {"text", warning.text}});
   return warnings;
+}
+
+OrderedJson launch_json(const Launch& launch) {
+  OrderedJson files = OrderedJson::object();
+  for (const auto& [name, text] : launch.files) files[name] = text;
+  OrderedJson environment = OrderedJson::object();
+  for (const auto& [name, value] : launch.environment) {
+    if (value.empty()) {
+      environment[name] = nullptr;
+    } else {
+      environment[name] = value;
+    }
+  }
+  return {{"launcher", name_of(launch.target)},
+          {"release", launch.release},
+          {"files", std::move(files)},
+          {"environment", std::move(environment)},
+          {"command", launch.command},
+          {"flags", launch.flags},
+          {"lacks", launch.lacks}};
 }
 
 OrderedJson estimate_json(const EstimateReply& report) {

@@ -11,6 +11,8 @@ OrderedJson interval_json(const IterationInterval& interval);
 
 OrderedJson warnings_json(const Plan& plan);
 
+OrderedJson launch_json(const Launch& launch);
+
 OrderedJson estimate_json(const EstimateReply& report);
 
 }  // namespace headroom

@@ -9,6 +9,7 @@
 #include "report/found.hpp"
 #include "report/inquiry.hpp"
 #include "report/launch.hpp"
+#include "report/plan_choice.hpp"
 #include "report/plan_json.hpp"
 #include "report/plan_tables.hpp"
 #include "report/strategy_flags.hpp"
@@ -16,11 +17,6 @@
 
 namespace headroom {
 namespace {
-
-std::string odds_text(double odds) {
-  if (odds < 0.005) return "below 1%";
-  return odds > 0.995 ? "above 99%" : fmt::format("{:.0f}%", 100 * odds);
-}
 
 std::string spread_line(const IterationSpread& it) {
   const double factor = std::exp(it.spread.logarithm);
@@ -119,6 +115,7 @@ std::string choice_text(const PlanReply& report) {
     text += fmt::format("- plan 2 takes {:.1f}% longer{}\n", 100 * slower_by(report, plans[1]),
                         same_batch ? ": " + more_time(best, second, 1) : " for a token");
   }
+  text += preference_text(report);
   text += batches_line(report);
   if (const auto& cost = report.accounts.front().cost) text += "- " + training_line(report.training, *cost);
   if (report.cheapest) {
@@ -247,7 +244,7 @@ std::string rejected_text(const SearchResult& result) {
 std::string plan_text(const PlanReply& report, const PlanWords& asked, const Style& style) {
   const Request& base = report.base;
   const SearchResult& result = report.result;
-  const auto& [estimates, why, shown, timing, stop] = asked;
+  const auto& [estimates, why, shown, trials, timing, stop] = asked;
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
       "{}{} ({}) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",
@@ -274,10 +271,14 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
   } else {
     text += fmt::format("\nThe best plan {}of each {}{}:\n", result.undecided ? "found so far " : "",
                         compared_text(report), unanswered(report) ? ", none of which meets that" : "") +
-            blank + render_table(candidates_table(report, result.plans, report.plan_outlooks, shown), style);
+            blank +
+            render_table(candidates_table(report, result.plans, report.plan_outlooks, shown,
+                                          report.choice ? report.choice->plans : std::vector<PlanBelief>{}),
+                         style);
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report);
+    text += trials_text(report, asked, style);
     text += caveats_text(account(report.accounts.front().evaluation), style);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest {}that needs no more (Pareto front):\n",

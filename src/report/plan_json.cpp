@@ -6,6 +6,7 @@
 #include "report/compare_json.hpp"
 #include "report/estimate_json.hpp"
 #include "report/found.hpp"
+#include "report/plan_choice.hpp"
 #include "report/plan_tables.hpp"
 #include "report/strategy_flags.hpp"
 #include "report/text.hpp"
@@ -23,28 +24,6 @@ OrderedJson entry_json(const PlanReply& report, std::size_t i, const PlanWords& 
   }
   if (compares_systems(report)) json["system"] = system_of(report, report.result.plans[i]).name;
   json["command"] = command_of(report, asked, report.result.plans[i]);
-  return json;
-}
-
-// `outlook`: null where the strategy only comes near.
-OrderedJson point_json(const PlanReply& report, const PlanWords& asked, const Candidate& candidate,
-                       const Outlook* outlook) {
-  OrderedJson json{{"strategy", to_json(candidate.strategy)},
-                   {"verdict", name_of(candidate.verdict)},
-                   {"peak_bytes", number(candidate.peak)},
-                   {"peak_rank", candidate.peak_rank}};
-  if (compares_systems(report)) json["system"] = system_of(report, candidate).name;
-  if (compares_batches(report)) json["global_batch"] = variant_of(report, candidate).global_batch;
-  if (candidate.iteration > Seconds(0)) {
-    json["iteration_seconds"] = candidate.iteration.count();
-    json["mfu"] = candidate.mfu;
-    if (outlook != nullptr) {
-      json["interval"] = interval_json(outlook->iteration);
-      if (outlook->training)
-        json["budget"] = training_json(training_of(report, candidate), *outlook->training);
-    }
-  }
-  json["command"] = command_of(report, asked, candidate);
   return json;
 }
 
@@ -109,6 +88,27 @@ OrderedJson inquiry_json(const InquiryReply& inquiry, const PlanWords& asked) {
 
 }  // namespace
 
+OrderedJson point_json(const PlanReply& report, const PlanWords& asked, const Candidate& candidate,
+                       const Outlook* outlook) {
+  OrderedJson json{{"strategy", to_json(candidate.strategy)},
+                   {"verdict", name_of(candidate.verdict)},
+                   {"peak_bytes", number(candidate.peak)},
+                   {"peak_rank", candidate.peak_rank}};
+  if (compares_systems(report)) json["system"] = system_of(report, candidate).name;
+  if (compares_batches(report)) json["global_batch"] = variant_of(report, candidate).global_batch;
+  if (candidate.iteration > Seconds(0)) {
+    json["iteration_seconds"] = candidate.iteration.count();
+    json["mfu"] = candidate.mfu;
+    if (outlook != nullptr) {
+      json["interval"] = interval_json(outlook->iteration);
+      if (outlook->training)
+        json["budget"] = training_json(training_of(report, candidate), *outlook->training);
+    }
+  }
+  json["command"] = command_of(report, asked, candidate);
+  return json;
+}
+
 OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
   const SearchResult& result = report.result;
   OrderedJson plans = OrderedJson::array();
@@ -143,6 +143,7 @@ OrderedJson plan_json(const PlanReply& report, const PlanWords& asked) {
     json["gap"] = slower ? OrderedJson(*slower) : OrderedJson();
     json["decided"] = result.undecided->decided;
   }
+  if (report.choice) json["choice"] = choice_json(report, asked);
   if (const Candidate* const marginal = faster_but_marginal(report)) {
     json["faster_but_marginal"] = point_json(report, asked, *marginal, nullptr);
   }

@@ -6,6 +6,10 @@
 
 namespace headroom {
 
+// A strategy with its figures. `outlook`: null where the strategy only comes near.
+OrderedJson point_json(const PlanReply& report, const PlanWords& asked, const Candidate& candidate,
+                       const Outlook* outlook);
+
 OrderedJson plan_json(const PlanReply& report, const PlanWords& asked);
 
 }  // namespace headroom

@@ -36,7 +36,8 @@ std::string command_of(const PlanReply& report, const PlanWords& asked, const Ca
 }
 
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
-                       const std::vector<Outlook>& outlooks, std::size_t most) {
+                       const std::vector<Outlook>& outlooks, std::size_t most,
+                       const std::vector<PlanBelief>& beliefs) {
   Table table{.columns = {{"#"}}};
   if (compares_systems(report)) table.columns.push_back({"system", Align::left});
   if (compares_devices(report)) table.columns.push_back({"GPUs"});
@@ -90,6 +91,12 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
   });
   if (schedules) table.columns.push_back({"schedule", Align::left, 4});
   if (report.space.offload) table.columns.push_back({"on the host", Align::left});
+  const bool measured = !beliefs.empty() && beliefs.front().expected;
+  if (measured) {
+    table.columns.push_back({"expected"});
+    table.columns.push_back({"measured"});
+  }
+  if (beliefs.size() > 1) table.columns.push_back({"odds", Align::right, 8});
   for (Column& column : training_columns(report.training)) table.columns.push_back(std::move(column));
   for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
     const Candidate& one = candidates[i];
@@ -131,6 +138,16 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     if (precisions) row.emplace_back(name_of(strategy.precision));
     if (schedules) row.emplace_back(name_of(strategy.schedule));
     if (report.space.offload) row.push_back(host_cell(strategy.offload));
+    const PlanBelief belief = i < beliefs.size() ? beliefs[i] : PlanBelief{};
+    const auto time_cell = [](const std::optional<Seconds>& time) {
+      return time ? fmt::format("{:#.4g}", time->count()) : "";
+    };
+    if (measured) {
+      row.push_back(time_cell(belief.expected));
+      row.push_back(time_cell(belief.measured));
+    }
+    if (beliefs.size() > 1)
+      row.push_back(i < beliefs.size() ? fmt::format("{:.0f}%", 100 * belief.odds) : "");
     if (outlooks[i].training) {
       for (std::string& cell : training_cells(training_of(report, one), *outlooks[i].training)) {
         row.push_back(std::move(cell));

@@ -9,7 +9,8 @@ namespace headroom {
 
 // The first `most`, numbered; with what a training run takes of each, where that is known.
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
-                       const std::vector<Outlook>& outlooks, std::size_t most);
+                       const std::vector<Outlook>& outlooks, std::size_t most,
+                       const std::vector<PlanBelief>& beliefs = {});
 
 // Returns the command that estimates a candidate.
 std::string command_of(const PlanReply& report, const PlanWords& asked, const Candidate& candidate);

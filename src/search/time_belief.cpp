@@ -19,7 +19,7 @@ namespace {
 using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
 
-Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
+Eigen::Index eigen_index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 
 std::size_t size(const TimeBelief& belief) { return belief.log_seconds.size(); }
 
@@ -28,7 +28,7 @@ double covariance(const TimeBelief& belief, std::size_t x, std::size_t y) {
 }
 
 Matrix covariance_of(const TimeBelief& belief) {
-  const Eigen::Index n = index(size(belief));
+  const Eigen::Index n = eigen_index(size(belief));
   return Eigen::Map<const Matrix>(belief.covariance.data(), n, n);  // symmetric
 }
 
@@ -47,7 +47,7 @@ class Normals {
 
 // Columns of times that may be true.
 Matrix draws(const TimeBelief& belief, int count) {
-  const Eigen::Index n = index(size(belief));
+  const Eigen::Index n = eigen_index(size(belief));
   // What was measured has no variance left.
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance_of(belief));
   const Matrix root = solver.eigenvectors() * solver.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
@@ -62,13 +62,15 @@ Matrix draws(const TimeBelief& belief, int count) {
 
 // Returns how the means follow from what was measured of `of`: mean + gain (measured - mean of `of`).
 Matrix gain_of(const TimeBelief& belief, const std::vector<std::size_t>& of) {
-  const Eigen::Index n = index(size(belief));
-  const Eigen::Index m = index(of.size());
+  const Eigen::Index n = eigen_index(size(belief));
+  const Eigen::Index m = eigen_index(of.size());
   Matrix among(m, m);
   Matrix with(n, m);
   for (std::size_t j = 0; j < of.size(); ++j) {
-    for (std::size_t i = 0; i < of.size(); ++i) among(index(i), index(j)) = covariance(belief, of[i], of[j]);
-    for (std::size_t i = 0; i < size(belief); ++i) with(index(i), index(j)) = covariance(belief, i, of[j]);
+    for (std::size_t i = 0; i < of.size(); ++i)
+      among(eigen_index(i), eigen_index(j)) = covariance(belief, of[i], of[j]);
+    for (std::size_t i = 0; i < size(belief); ++i)
+      with(eigen_index(i), eigen_index(j)) = covariance(belief, i, of[j]);
   }
   // Equal strategies have equal rows: the pseudo-inverse takes them as one.
   const Matrix inverse = among.completeOrthogonalDecomposition().pseudoInverse();
@@ -99,24 +101,24 @@ TimeBelief given(const TimeBelief& belief, std::span<const Measurement> measurem
   std::map<std::size_t, std::vector<double>> logarithms;
   for (const Measurement& one : measurements) logarithms[one.of].push_back(std::log(one.time.count()));
   std::vector<std::size_t> of;
-  Vector surprise(index(logarithms.size()));
+  Vector surprise(eigen_index(logarithms.size()));
   for (const auto& [place, values] : logarithms) {
     double sum = 0;
     for (const double value : values) sum += value;
-    surprise(index(of.size())) = sum / static_cast<double>(values.size()) - belief.log_seconds[place];
+    surprise(eigen_index(of.size())) = sum / static_cast<double>(values.size()) - belief.log_seconds[place];
     of.push_back(place);
   }
   const Matrix gain = gain_of(belief, of);
   const Matrix all = covariance_of(belief);
-  Matrix with(all.rows(), index(of.size()));
-  for (std::size_t j = 0; j < of.size(); ++j) with.col(index(j)) = all.col(index(of[j]));
+  Matrix with(all.rows(), eigen_index(of.size()));
+  for (std::size_t j = 0; j < of.size(); ++j) with.col(eigen_index(j)) = all.col(eigen_index(of[j]));
   const Vector shift = gain * surprise;
   const Matrix left = all - gain * with.transpose();
   TimeBelief result;
   for (std::size_t x = 0; x < size(belief); ++x) {
-    result.log_seconds.push_back(belief.log_seconds[x] + shift(index(x)));
+    result.log_seconds.push_back(belief.log_seconds[x] + shift(eigen_index(x)));
     for (std::size_t y = 0; y < size(belief); ++y) {
-      const double one = (left(index(x), index(y)) + left(index(y), index(x))) / 2;
+      const double one = (left(eigen_index(x), eigen_index(y)) + left(eigen_index(y), eigen_index(x))) / 2;
       constexpr double rounding = 1e-12;
       result.covariance.push_back(x == y && one < rounding ? 0 : one);
     }
@@ -161,14 +163,14 @@ Trials most_telling(const TimeBelief& belief, std::size_t most) {
   Trials trials;
   if (size(belief) == 0) return trials;
   const Matrix times = draws(belief, count);
-  const Vector mean = Eigen::Map<const Vector>(belief.log_seconds.data(), index(size(belief)));
+  const Vector mean = Eigen::Map<const Vector>(belief.log_seconds.data(), eigen_index(size(belief)));
   const Eigen::RowVectorXd least = times.colwise().minCoeff();
   const auto loss = [&](const std::vector<std::size_t>& of) {
     Matrix means = mean.replicate(1, count);
     if (!of.empty()) {
-      Matrix surprise(index(of.size()), count);
+      Matrix surprise(eigen_index(of.size()), count);
       for (std::size_t j = 0; j < of.size(); ++j)
-        surprise.row(index(j)) = times.row(index(of[j])).array() - mean(index(of[j]));
+        surprise.row(eigen_index(j)) = times.row(eigen_index(of[j])).array() - mean(eigen_index(of[j]));
       means += gain_of(belief, of) * surprise;
     }
     double sum = 0;

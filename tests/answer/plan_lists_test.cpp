@@ -24,7 +24,7 @@ Request searched_22b() {
 TEST_CASE("answers: the best plan in the flags of its launcher, where it is asked for") {
   Request base = searched_22b();
   base.software = read_software("megatron-core-2025");
-  Space space{.devices = 8};
+  Space space{.breadth = Breadth::wide, .devices = 8};
   space.layouts = layouts_of(base.software);
   const PlanReply asked = answer(PlanQuestion{.base = base, .space = space, .with_launch = true});
   REQUIRE(asked.accounts.size() > 1);

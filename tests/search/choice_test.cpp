@@ -84,9 +84,9 @@ TEST_CASE("drawbacks: named, and each has its price") {
 TEST_CASE(
     "simplified: legal, fits as well, equal within noise, and cheaper once drawbacks have their price") {
   int simpler = 0;
-  for (const auto& it : {searched("llama-3-70b", "dgx-h100-80g", "megatron-core-2025", 64, 512),
-                         searched("gpt3-175b", "dgx-a100-80g", "megatron-core-2025", 60, 60),
-                         searched("mixtral-8x7b", "dgx-h100-80g", "megatron-core-2025", 64, 128)}) {
+  for (const auto& it : {searched("gpt-22b", "dgx-a100-80g", "megatron-core-2025", 8, 16),
+                         searched("llama-2-13b", "dgx-h100-80g", "megatron-core-2025", 16, 32),
+                         searched("mixtral-8x7b", "dgx-h100-80g", "megatron-core-2025", 16, 32)}) {
     Space space = it.space;
     space.breadth = Breadth::wide;
     const SearchResult result = search(it.base, space);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/answer/choice.hpp"
 #include "headroom/answer/estimate.hpp"
 #include "headroom/answer/inquiry.hpp"
 #include "headroom/search/confirm.hpp"
@@ -46,7 +47,10 @@ struct PlanQuestion {
   bool with_launch = false;                           // return a whole launch of the best plan
   std::optional<LaunchTarget> target = std::nullopt;  // of the launch; absent: the stack's own launcher
   bool use_all_devices = false;                       // even if fewer GPUs train faster
-  Shown shown;                                        // plans and Pareto points to confirm
+  // Of plans that predictions cannot tell apart. Takes effect where one request is searched to its end and no
+  // iteration time is asked for.
+  ChoiceQuestion choice;
+  Shown shown;                // plans and Pareto points to confirm
   std::size_t accounts = 10;  // number of best plans with a full account; both of the first two have one
 };
 
@@ -99,6 +103,7 @@ struct PlanReply {
   Training training;  // on the system of the best plan
   SearchResult result;
   std::vector<EstimateReply> accounts;    // of the first plans
+  std::optional<PlanChoice> choice;       // if plans were chosen among
   std::optional<InTime> in_time;          // if a time was asked for
   std::optional<IterationSpread> spread;  // of the time of each plan, if time is known
   std::vector<Outlook> plan_outlooks;     // of each plan

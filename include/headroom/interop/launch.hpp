@@ -31,7 +31,7 @@ enum class LaunchTarget : std::uint8_t {
 };
 
 struct LaunchFile {
-  std::string name;  // without a folder
+  std::string name;  // below the folder of the launch
   std::string text;
   friend bool operator==(const LaunchFile&, const LaunchFile&) = default;
 };

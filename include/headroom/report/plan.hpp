@@ -26,6 +26,7 @@ struct PlanWords {
   std::vector<std::string> estimates;
   std::string why;         // strategy that the user asked about, as flags
   std::size_t shown = 10;  // plans in a table
+  std::size_t trials = 0;  // asked for
   std::optional<AnswerTiming> timing;
   Stop stop = {};  // if the search is undecided
 };

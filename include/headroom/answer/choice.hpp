@@ -1,0 +1,74 @@
+// The choice of a plan among those that predictions cannot tell apart, what was measured of them taken into
+// account, and the runs that would tell most.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/interop/launch.hpp"
+#include "headroom/search/drawbacks.hpp"
+#include "headroom/search/search.hpp"
+#include "headroom/search/time_belief.hpp"
+
+namespace headroom {
+
+// What a run of a strategy of the question came to.
+struct TrialResult {
+  std::string name;  // as messages call it: "trials.json: /0"
+  Strategy strategy;
+  std::optional<Seconds> iteration;  // absent: it ran out of memory
+  friend bool operator==(const TrialResult&, const TrialResult&) = default;
+};
+
+struct ChoiceQuestion {
+  bool exact = false;      // rank by time alone
+  std::size_t trials = 0;  // most strategies to propose for measurement
+  std::vector<TrialResult> measured;
+  friend bool operator==(const ChoiceQuestion&, const ChoiceQuestion&) = default;
+};
+
+// What is believed of one of the plans.
+struct PlanBelief {
+  double odds = 0;     // that it is the fastest of the plans compared
+  bool equal = false;  // to the fastest of them, within noise
+  std::vector<const Drawback*> drawbacks;
+  // With measurements alone:
+  std::optional<Seconds> expected;
+  std::optional<IterationInterval> interval;
+  std::optional<Seconds> measured;
+  friend bool operator==(const PlanBelief&, const PlanBelief&) = default;
+};
+
+// A strategy whose run would tell which plan is the fastest, and what is lost once it ran (Trials).
+struct ProposedTrial {
+  Candidate candidate;
+  double loss_after = 0;
+  std::optional<Launch> launch = std::nullopt;  // if a whole launch was asked for and there is one
+  friend bool operator==(const ProposedTrial&, const ProposedTrial&) = default;
+};
+
+struct PlanChoice {
+  bool exact = false;
+  std::size_t measured = 0;       // runs that were taken into account
+  std::vector<PlanBelief> plans;  // of the first plans
+  // The strategy expected to be the fastest of those that fit as well as the first plan, unless it is the first
+  // plan, with what the first plan does without.
+  std::optional<Candidate> fastest;
+  double odds_of_fastest = 0;
+  std::vector<const Drawback*> spared;
+  double loss = 0;  // without a trial; zero if none was asked for
+  std::vector<ProposedTrial> trials;
+  friend bool operator==(const PlanChoice&, const PlanChoice&) = default;
+};
+
+// Puts the chosen plan first: simplifies the first plans (search/choice.hpp), takes in what was measured, and sorts
+// by the choice; by time alone where the question is exact. Looks at the `confirmed` first plans, of which those
+// with the verdict of the first are compared. Plans that ran out of memory are left out, which may leave none.
+// Expects at least one plan, of a search with one request and space, and a system with performance figures. Throws
+// InputError, by the name of a trial, if its strategy is not legal or has another number of GPUs.
+PlanChoice choose(std::vector<Candidate>& plans, std::size_t confirmed, const Request& base,
+                  const Space& space, const ChoiceQuestion& question);
+
+}  // namespace headroom
