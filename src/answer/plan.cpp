@@ -275,7 +275,7 @@ SearchResult search(const PlanTask& task, const SearchOptions& options) {
 PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
                    const std::optional<AskedStrategy>& why, const SearchOptions& options) {
   PlanReply reply{.base = std::move(task.base),
-                  .space = std::move(task.space),
+                  .space = without_those(std::move(task.space), question.choice.measured),
                   .comparison = std::move(task.comparison),
                   .variants = {},
                   .found = task.found,
@@ -303,9 +303,12 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     };
     return merit(x) < merit(y);
   };
-  confirm(reply.result, question.shown, searched_of, better, options.threads, options.watch);
+  Shown shown = question.shown;
+  shown.plans = std::max(shown.plans, compared_plans);
+  if (question.choice.trials > 0) shown.pareto = std::max(shown.pareto, compared_plans);
+  confirm(reply.result, shown, searched_of, better, options.threads, options.watch);
   if (may_choose(question, reply))
-    reply.choice = choose(reply.result.plans, question.shown.plans, reply.base, reply.space, question.choice);
+    reply.choice = choose(reply.result.plans, reply.result.pareto, reply.base, reply.space, question.choice);
   tell(options.watch, explaining);
   // Of power nothing is said where not all systems tell theirs.
   const bool all_have_tdp = std::all_of(reply.comparison.offers.begin(), reply.comparison.offers.end(),
@@ -361,7 +364,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     if (reply.space.precision.empty()) reply.in_fp8 = in_fp8(best);
     reply.left_out = left_out(best, reply.space);
   } else {
-    if (!reply.result.nearest && !compares(reply)) {
+    if (!reply.result.nearest && !compares(reply) && reply.space.ran_out.empty()) {
       reply.obstacle = obstacle(reply.base, reply.space);
       if (!reply.obstacle) reply.obstacle = broken_rule(reply.base, reply.space);
     }

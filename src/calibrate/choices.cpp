@@ -78,7 +78,10 @@ std::vector<MeasuredChoice> gathered(const std::vector<MeasuredCase>& cases) {
   std::vector<MeasuredChoice> choices;
   for (const std::string& question : order) {
     Gathered& group = groups.at(question);
-    if (group.runs.size() < 2) continue;
+    const Strategy& one = group.runs.front().first.strategy;
+    const bool differ = std::any_of(group.runs.begin(), group.runs.end(),
+                                    [&](const Runs& runs) { return runs.first.strategy != one; });
+    if (!differ) continue;
     MeasuredChoice choice{.question = question, .source = group.source, .base = std::move(group.base)};
     for (Runs& runs : group.runs) {
       runs.first.predicted = geometric_mean(runs.predicted);
@@ -112,7 +115,7 @@ void choose(MeasuredChoice& choice, const SharedErrors& errors, const Spread& sp
   const Chosen first = choice_among(choice.base, candidates, belief);
   choice.by_time = first.fastest;
   choice.chosen = first.first;
-  choice.odds = odds_of_fastest(belief)[first.fastest];
+  choice.odds = odds_of_fastest(belief, candidates.size())[first.fastest];
   choice.regret_after = {regret(choice, first.first)};
   const Trials trials = most_telling(belief, most_trials_followed);
   choice.loss = trials.loss_before;

@@ -1,9 +1,12 @@
 #include "cli/choice_flags.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/console.hpp"
 #include "cli/inquiry.hpp"
+#include "headroom/calibrate/sample.hpp"
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"
 #include "headroom/io/trials_file.hpp"
@@ -24,6 +27,9 @@ std::string other_question(const Request& run, const Request& base, const Space&
   if (run.workload.global_batch != base.workload.global_batch)
     return fmt::format("has a global batch of {}, not of {}", run.workload.global_batch,
                        base.workload.global_batch);
+  if (run.strategy.precision != base.strategy.precision)
+    return fmt::format("has linears in {}, not in {}", name_of(run.strategy.precision),
+                       name_of(base.strategy.precision));
   if (devices(run.strategy) != space.devices)
     return fmt::format("ran on {} GPUs, not on {}", devices(run.strategy), space.devices);
   return {};
@@ -33,6 +39,13 @@ std::vector<TrialResult> runs_of(const std::string& text, const std::string& fil
                                  const Request& base, const Space& space) {
   const std::vector<MeasuredRun> runs = parse_runs(text, file);
   std::vector<Problem> problems = mistakes_of(runs, file);
+  if (!problems.empty()) throw InputError(std::move(problems));
+  for (const MeasuredRun& run : runs) {
+    if (!run.device.empty() && !same_device(run.device, base.system.device))
+      problems.push_back({file + ": " + run.name, "ran on " + run.device + ", not on " + base.system.device});
+    if (run.stack && *run.stack != base.software.name)
+      problems.push_back({file + ": " + run.name, "ran on " + *run.stack + ", not on " + base.software.name});
+  }
   if (!problems.empty()) throw InputError(std::move(problems));
   const RunCases cases = cases_of(runs, system.system, base.software.name);
   for (const SkippedRun& run : cases.skipped) problems.push_back({file + ": " + run.name, text_of(run)});
@@ -72,8 +85,10 @@ ChoiceQuestion read_choice_flags(const ChoiceFlags& flags, const PlanQuestion& q
   ChoiceQuestion choice{.exact = flags.exact, .measured = {}};
   std::int64_t trials = 0;
   read_count("--trial", flags.trials, trials, problems);
-  constexpr std::int64_t most_trials = 32;
-  if (trials > most_trials) problems.push_back({"--trial", "must be at most 32"});
+  constexpr auto most_trials = static_cast<std::int64_t>(compared_plans);
+  if (trials > most_trials)
+    problems.push_back(
+        {"--trial", fmt::format("must be at most {}, the plans that are compared", most_trials)});
   choice.trials = static_cast<std::size_t>(trials);
   const bool timed = question.deadline || (question.find && question.find->within);
   const bool several =
@@ -87,7 +102,7 @@ ChoiceQuestion read_choice_flags(const ChoiceFlags& flags, const PlanQuestion& q
 }
 
 std::vector<TrialResult> read_measured(const std::string& file, const AllFlags& flags, const Request& base,
-                                       const Space& space) {
+                                       const Space& space, std::optional<LaunchTarget> target) {
   const std::string text = read_file(file);
   if (looks_like_runs(text)) return runs_of(text, file, flags.system, base, space);
   std::vector<TrialResult> results;
@@ -104,12 +119,22 @@ std::vector<TrialResult> read_measured(const std::string& file, const AllFlags& 
     collect(problems, [&] {
       AskedStrategy asked = read_inquiry(name, row.flags, flags, base, space);
       for (Problem& problem : asked.problems) problem.where = name + " " + problem.where;
-      if (asked.software) asked.problems.push_back({name, "is of another training stack than the plan"});
+      const bool other_stack = asked.software && (target ? started_by(*asked.software, *target)
+                                                         : *asked.software) != base.software;
+      if (other_stack) asked.problems.push_back({name, "is of another training stack than the plan"});
       if (!asked.problems.empty()) throw InputError(std::move(asked.problems));
       TrialResult result{.name = name, .strategy = asked.strategy, .iteration = {}};
       if (row.iteration_seconds) result.iteration = Seconds(*row.iteration_seconds);
       results.push_back(std::move(result));
     });
+  }
+  for (const TrialResult& run : results) {
+    const bool both =
+        !run.iteration && std::any_of(results.begin(), results.end(), [&](const TrialResult& other) {
+          return other.iteration && other.strategy == run.strategy;
+        });
+    if (both)
+      problems.push_back({run.name, "ran out of memory, where another row has a time of the same strategy"});
   }
   if (!problems.empty()) throw InputError(std::move(problems));
   if (waiting > 0)

@@ -23,9 +23,10 @@ ChoiceQuestion read_choice_flags(const ChoiceFlags& flags, const PlanQuestion& q
                                  std::vector<Problem>& problems);
 
 // Returns the runs in a trials file or a runs file. What a row leaves out is as in `flags`, which `base` and `space`
-// were read from. Names on stderr the rows that have not run yet. Throws InputError, by row.
+// were read from; `target` is the launcher that their stack was priced for. Names on stderr the rows that have not run
+// yet. Throws InputError, by row.
 std::vector<TrialResult> read_measured(const std::string& file, const AllFlags& flags, const Request& base,
-                                       const Space& space);
+                                       const Space& space, std::optional<LaunchTarget> target);
 
 // Adds the launches of trials, and a trials file for their times, to the files of the best plan's launch. Takes
 // launches away that were not asked for.

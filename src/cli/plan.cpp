@@ -83,6 +83,8 @@ void refuse_lists(const PlanFlags& flags, const PlanQuestion& question, std::vec
   if (flags.lists.batch_range && flags.find.find == "max-batch") {
     problems.push_back({"--batch-range", "does not go with --find max-batch, which looks for the batch"});
   }
+  if (!flags.choice.measured.empty() && flags.shard)
+    problems.push_back({"--measured", "does not go with --shard, whose parts are joined without the file"});
   if (question.global_batches.size() > 1 && (flags.why || flags.shard)) {
     problems.push_back({"--global-batch", "must be one number for --why and --shard"});
   }
@@ -190,7 +192,7 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
     AllFlags all{flags.request, flags.system};
     all.request.text("global_batch") = std::to_string(asked.task.base.workload.global_batch);
     asked.question.choice.measured =
-        read_measured(flags.choice.measured, all, asked.task.base, asked.task.space);
+        read_measured(flags.choice.measured, all, asked.task.base, asked.task.space, asked.question.target);
   }
   asked.words = {.why = flags.why.value_or(""), .shown = shown, .trials = asked.question.choice.trials};
   SystemFlags one = flags.system;
@@ -353,6 +355,8 @@ ExitCode plan(const Command& command, PlanFlags& flags) {
   });
   add_taken_graphs(*asked, *reply);
   if (const std::optional<Stop> stop = stopping->end()) asked->words.stop = *stop;
+  if (reply->result.undecided && (flags.choice.trials || !flags.choice.measured.empty()))
+    say("note: --trial and --measured need a finished search: this one was stopped");
   progress.reset();
   if (flags.timing) asked->words.timing = timing_of(times, *reply, asked->words, style);
   const ExitCode code = print(*reply, asked->words, flags, flags.output);

@@ -67,6 +67,10 @@ bool looks_like_runs(std::string_view text) {
   return first != std::string_view::npos && text[first] == '[';
 }
 
-nlohmann::ordered_json trials_schema() { return SchemaWriter::write(WrittenTrials{}, trials_fields); }
+nlohmann::ordered_json trials_schema() {
+  nlohmann::ordered_json schema = SchemaWriter::write(WrittenTrials{}, trials_fields);
+  schema["properties"]["trials"]["items"]["properties"]["iteration_seconds"]["type"] = {"number", "null"};
+  return schema;
+}
 
 }  // namespace headroom

@@ -99,7 +99,7 @@ std::string but_for_memory(Verdict verdict) {
   return verdict == Verdict::marginal ? ", but would be marginal" : "";
 }
 
-std::string choice_text(const PlanReply& report) {
+std::string choice_text(const PlanReply& report, std::size_t shown) {
   const std::vector<Candidate>& plans = report.result.plans;
   const Plan& best = account(report.accounts.front().evaluation);
   std::string text = fmt::format("\nBest{}: {}\n      {}\n", report.result.undecided ? " so far" : "",
@@ -109,13 +109,15 @@ std::string choice_text(const PlanReply& report) {
           launch_line(best.request.model, best.request.software, best.request.strategy);
       !launch.empty())
     text += "      " + launch + "\n";
-  if (plans.size() > 1 && slower_by(report, plans[1]) >= 0) {
+  const bool by_runs =
+      report.choice && report.choice->measured > 0;  // whose times predictions do not explain
+  if (plans.size() > 1 && slower_by(report, plans[1]) >= 0 && !by_runs) {
     const Plan& second = account(report.accounts[1].evaluation);
     const bool same_batch = best.request.workload == second.request.workload;
     text += fmt::format("- plan 2 takes {:.1f}% longer{}\n", 100 * slower_by(report, plans[1]),
                         same_batch ? ": " + more_time(best, second, 1) : " for a token");
   }
-  text += preference_text(report);
+  text += preference_text(report, shown);
   text += batches_line(report);
   if (const auto& cost = report.accounts.front().cost) text += "- " + training_line(report.training, *cost);
   if (report.cheapest) {
@@ -139,7 +141,7 @@ std::string choice_text(const PlanReply& report) {
     text += fmt::format("- the odds that an iteration takes no longer than {}, as asked, are {}\n",
                         human(report.in_time->limit), odds_text(*report.in_time->odds));
   }
-  text += spread_line(*report.spread);
+  if (!by_runs) text += spread_line(*report.spread);
   std::vector<BreakdownPart> lost;
   for (const BreakdownPart& part : breakdown_parts) {
     if (part.name != "gemm") lost.push_back(part);
@@ -201,6 +203,8 @@ std::string infeasible_text(const PlanReply& report, const PlanWords& asked) {
     return fmt::format("\nNothing that fits was found before the search {}.\n",
                        asked.stop.reason == StopReason::time_limit ? "ran out of time" : "was interrupted");
   }
+  if (result.feasible > 0 && !result.nearest && !report.space.ran_out.empty())
+    return "\nNothing is left: what fits by prediction ran out of memory (--measured).\n";
   std::string text = "\nNothing in this space is legal" +
                      (report.obstacle ? ": " + problem_line(*report.obstacle)
                                       : ": every TP x PP x DP that makes the GPUs breaks a rule.") +
@@ -277,7 +281,7 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
                          style);
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
-    text += choice_text(report);
+    text += choice_text(report, shown);
     text += trials_text(report, asked, style);
     text += caveats_text(account(report.accounts.front().evaluation), style);
     text +=

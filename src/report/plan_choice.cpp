@@ -45,11 +45,12 @@ std::string odds_text(double odds) {
   return odds > 0.995 ? "above 99%" : fmt::format("{:.0f}%", 100 * odds);
 }
 
-std::string preference_text(const PlanReply& report) {
+std::string preference_text(const PlanReply& report, std::size_t shown) {
   if (!report.choice) return {};
   const PlanChoice& choice = *report.choice;
   const Candidate& first = report.result.plans.front();
   std::string text;
+  for (const auto& [name, rule] : choice.remarks) text += fmt::format("- {} {}\n", name, rule);
   if (choice.measured > 0) {
     const PlanBelief& belief = choice.plans.front();
     text += fmt::format("- after {} measured {}: expected to take {}", choice.measured,
@@ -62,9 +63,13 @@ std::string preference_text(const PlanReply& report) {
   for (std::size_t i = 1; i < choice.plans.size(); ++i) {
     if (choice.plans[i].equal) equal.push_back(i + 1);
   }
+  const std::size_t all = equal.size();
+  std::erase_if(equal, [&](std::size_t plan) { return plan > shown; });
+  const std::string more = equal.size() < all ? fmt::format(" and {} more", all - equal.size()) : "";
   if (!equal.empty() && choice.plans.front().equal) {
-    text += fmt::format("- equal within noise: plan{} {}; the odds that plan 1 is the fastest are {}\n",
-                        equal.size() == 1 ? "" : "s", listed(equal), odds_text(choice.plans.front().odds));
+    text +=
+        fmt::format("- equal within noise: plan{} {}{}; the odds that plan 1 is the fastest are {}\n",
+                    equal.size() == 1 ? "" : "s", listed(equal), more, odds_text(choice.plans.front().odds));
   }
   if (!choice.fastest) return text;
   const Candidate& fastest = *choice.fastest;
@@ -115,6 +120,10 @@ OrderedJson choice_json(const PlanReply& report, const PlanWords& asked) {
   OrderedJson json{{"ranked_by", choice.exact ? "time" : "preference"},
                    {"measured", choice.measured},
                    {"plans", std::move(plans)}};
+  if (!choice.remarks.empty()) {
+    OrderedJson& remarks = json["remarks"] = OrderedJson::array();
+    for (const auto& [name, rule] : choice.remarks) remarks.push_back({{"run", name}, {"remark", rule}});
+  }
   if (choice.fastest) {
     json["fastest"] = point_json(report, asked, *choice.fastest, nullptr);
     json["odds_of_fastest"] = choice.odds_of_fastest;

@@ -9,8 +9,8 @@
 namespace headroom {
 
 // Lines about the first plan: those equal to it within noise, and a faster one that it was preferred to. Empty if
-// nothing was chosen.
-std::string preference_text(const PlanReply& report);
+// nothing was chosen. `shown`: plans in the table.
+std::string preference_text(const PlanReply& report, std::size_t shown);
 
 // The strategies to measure, as a table with a heading. Empty if none was asked for.
 std::string trials_text(const PlanReply& report, const PlanWords& asked, const Style& style);

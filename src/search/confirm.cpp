@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/search/widen.hpp"
 #include "search/best_found.hpp"
 #include "search/settling.hpp"
@@ -22,19 +23,25 @@ constexpr std::string_view confirming = "confirming plans";
 using Known = std::pair<std::size_t, std::int64_t>;
 Known known(const Candidate& candidate) { return {candidate.variant, candidate.place}; }
 
+Candidate settled_in(const Searched& of, Candidate candidate) {
+  candidate = settled_candidate(of.base, std::move(candidate));
+  if (contains(of.space.ran_out, candidate.strategy)) candidate.verdict = Verdict::does_not_fit;
+  return candidate;
+}
+
 // Settles the candidates on several threads; fewer if the watch stops it.
 std::map<Known, Candidate> all_settled(std::vector<Candidate> candidates, const SearchedOf& searched_of,
                                        unsigned threads, const Watch& watch) {
-  std::vector<Request> bases;
-  bases.reserve(candidates.size());
-  for (const Candidate& candidate : candidates) bases.push_back(searched_of(candidate).base);
+  std::vector<Searched> searched;
+  searched.reserve(candidates.size());
+  for (const Candidate& candidate : candidates) searched.push_back(searched_of(candidate));
   std::vector<char> settled(candidates.size(), 0);
   std::atomic<std::size_t> next = 0;
   const auto work = [&](bool tells) {
     for (std::size_t i = next++; i < candidates.size() && !stops(watch); i = next++) {
       if (tells)
         tell(watch, confirming, static_cast<std::int64_t>(i), static_cast<std::int64_t>(candidates.size()));
-      candidates[i] = settled_candidate(bases[i], candidates[i]);
+      candidates[i] = settled_in(searched[i], candidates[i]);
       settled[i] = 1;
     }
   };
@@ -76,7 +83,7 @@ Candidate in_place_of(const Candidate& settled, const Request& base, const Space
     last = refined(tight, space, result.plans.front());
     last.variant = settled.variant;
     last.place = settled.place;  // among the plans it stands for
-    last = settled_candidate(base, last);
+    last = settled_in({.base = base, .space = space}, last);
     if (last.verdict == Verdict::fits) return last;
     if (last.verdict < best.verdict) best = last;
   }
@@ -100,7 +107,7 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
   const std::map<Known, Candidate> settled = all_settled(std::move(first), searched_of, threads, watch);
   const auto settle = [&](const Candidate& candidate) {
     const auto at = settled.find(known(candidate));
-    return at != settled.end() ? at->second : settled_candidate(searched_of(candidate).base, candidate);
+    return at != settled.end() ? at->second : settled_in(searched_of(candidate), candidate);
   };
   std::set<Known> done;
   std::vector<Candidate> dropped;
@@ -154,6 +161,8 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
     front = std::move(again.pareto);
   }
   result.pareto = std::move(front);
+  std::erase_if(dropped,
+                [&](const Candidate& it) { return contains(searched_of(it).space.ran_out, it.strategy); });
   if (result.plans.empty() && !dropped.empty() && !result.nearest) result.nearest = dropped.front();
 }
 

@@ -2,7 +2,9 @@
 
 #include <array>
 
+#include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/stage_layout.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom {
 namespace {
@@ -14,13 +16,14 @@ bool leaves_node(const Request& request, std::int64_t ranks) {
   return ranks > request.system.devices_per_node;
 }
 
-// Assumed, as what Headroom's users are taken to ask of a change: a plan with an uneven layout must gain 3%, any
-// other drawback half a percent, which is also the least that a change of a search must gain (widen.hpp).
-constexpr double uneven_price = 0.03;
+// Assumed, as what Headroom's users are taken to ask of a change: an uneven layout, or tensor parallelism between
+// nodes, must gain 3%, any other drawback half a percent, which is also the least that a change of a search must
+// gain (widen.hpp).
+constexpr double high_price = 0.03;
 constexpr double usual_price = 0.005;
 
-constexpr std::array<Drawback, 15> all_drawbacks{{
-    {"uneven_layout", "an uneven layout", uneven_price,
+constexpr std::array<Drawback, 17> all_drawbacks{{
+    {"uneven_layout", "an uneven layout", high_price,
      [](const Request& request, const Candidate&) {
        return stage_layout(request.model.layers, request.strategy) == StageLayout::uneven;
      }},
@@ -40,6 +43,12 @@ constexpr std::array<Drawback, 15> all_drawbacks{{
      }},
     {"shard_size", "groups of shards", usual_price,
      [](const Request& request, const Candidate&) { return strategy_of(request).shard_size > 0; }},
+    {"sharded_gradients", "sharded gradients", usual_price,
+     [](const Request& request, const Candidate&) { return shards_gradients(strategy_of(request)); }},
+    {"schedule", "another schedule than 1F1B", usual_price,
+     [](const Request& request, const Candidate&) {
+       return strategy_of(request).schedule != implied_schedule(strategy_of(request).virtual_pipeline);
+     }},
     {"recompute", "recomputation", usual_price,
      [](const Request& request, const Candidate&) {
        return strategy_of(request).recompute.policy != RecomputePolicy::none;
@@ -56,7 +65,7 @@ constexpr std::array<Drawback, 15> all_drawbacks{{
        constexpr double full = 0.9;
        return candidate.peak > full * request.system.memory;
      }},
-    {"tensor_between_nodes", "tensor parallelism between nodes", usual_price,
+    {"tensor_between_nodes", "tensor parallelism between nodes", high_price,
      [](const Request& request, const Candidate&) {
        return leaves_node(request, strategy_of(request).tensor_parallel);
      }},

@@ -343,6 +343,7 @@ bool admits(const Request& base, const Space& space, const Strategy& strategy) {
   const Recomputation& recompute = strategy.recompute;
   const ModuleSets& sets = space.recompute_modules;
   const bool of_modules = recompute.policy == RecomputePolicy::ops;
+  if (contains(space.ran_out, strategy)) return false;
   const bool recomputes = sets.only.empty()
                               ? of_modules ? sets.of_model && has(space.recompute, RecomputePolicy::selective)
                                            : has(space.recompute, recompute.policy)

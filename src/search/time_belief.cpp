@@ -144,15 +144,16 @@ bool equal_within_noise(const TimeBelief& belief, std::size_t x, std::size_t y) 
   return longer <= normal_quantile(interval_level) * deviation_between(belief, x, y);
 }
 
-std::vector<double> odds_of_fastest(const TimeBelief& belief) {
-  constexpr int count = 4096;
-  std::vector<double> odds(size(belief));
+std::vector<double> odds_of_fastest(const TimeBelief& belief, std::size_t count) {
+  EXPECTS(count <= size(belief));
+  constexpr int draw_count = 4096;
+  std::vector<double> odds(count);
   if (odds.empty()) return odds;
-  const Matrix times = draws(belief, count);
-  for (Eigen::Index column = 0; column < count; ++column) {
+  const Matrix times = draws(belief, draw_count);
+  for (Eigen::Index column = 0; column < draw_count; ++column) {
     Eigen::Index fastest = 0;
-    times.col(column).minCoeff(&fastest);
-    odds[static_cast<std::size_t>(fastest)] += 1.0 / count;
+    times.col(column).head(eigen_index(count)).minCoeff(&fastest);
+    odds[static_cast<std::size_t>(fastest)] += 1.0 / draw_count;
   }
   return odds;
 }
@@ -183,20 +184,25 @@ Trials most_telling(const TimeBelief& belief, std::size_t most) {
   };
   trials.loss_before = loss({});
   double before = trials.loss_before;
+  const auto known = [&](std::size_t i) { return covariance(belief, i, i) == 0; };
   // What the errors of all share is told by the first run, and only then what tells them apart.
   Eigen::Index first = 0;
   mean.minCoeff(&first);
-  if (most > 0 && before >= least_gain) {
+  const bool any_known = std::any_of(
+      belief.log_seconds.begin(), belief.log_seconds.end(),
+      [&](const double& it) { return known(static_cast<std::size_t>(&it - belief.log_seconds.data())); });
+  if (most == 0 || before < least_gain) return trials;
+  if (!any_known) {
     trials.of.push_back(static_cast<std::size_t>(first));
-    before = loss(trials.of);
+    before = std::min(before, loss(trials.of));
     trials.loss_after.push_back(before);
   }
-  while (!trials.of.empty() && trials.of.size() < most) {
+  while (trials.of.size() < most) {
     std::optional<std::size_t> next;
     double best_worth = 0;
     double after = before;
     for (std::size_t i = 0; i < size(belief); ++i) {
-      if (std::find(trials.of.begin(), trials.of.end(), i) != trials.of.end()) continue;
+      if (known(i) || std::find(trials.of.begin(), trials.of.end(), i) != trials.of.end()) continue;
       std::vector<std::size_t> of = trials.of;
       of.push_back(i);
       const double left = loss(of);

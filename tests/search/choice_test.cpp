@@ -48,7 +48,6 @@ std::vector<Candidate> uneven_and_even(double longer) {
 TEST_CASE("choice: an even layout unless an uneven one gains what it costs") {
   const auto base = searched("llama-3-70b", "dgx-h100-80g", "megatron-core-2025", 64, 64).base;
   for (const auto& [longer, first] : {std::pair(0.002, 1U), std::pair(0.02, 1U), std::pair(0.03, 0U)}) {
-    CAPTURE(longer);
     const std::vector<Candidate> candidates = uneven_and_even(longer);
     const Chosen chosen = choice_among(base, candidates, belief_among(candidates));
     CHECK(chosen.fastest == 0);

@@ -92,23 +92,23 @@ TEST_CASE("time belief: several runs of one strategy count as their mean, and al
                                       {.of = 2, .time = Seconds(9)}};
   const TimeBelief after = given(belief_of({10, 10, 10}), runs);
   CHECK(expected(after, 0).count() == doctest::Approx(10));
-  CHECK(odds_of_fastest(after) == std::vector<double>{0, 0, 1});
+  CHECK(odds_of_fastest(after, 3) == std::vector<double>{0, 0, 1});
   CHECK_FALSE(equal_within_noise(after, 0, 2));
   CHECK(most_telling(after, 3).of.empty());
 }
 
 TEST_CASE("time belief: odds sum to one, are equal for equals, and follow the times") {
-  const std::vector<double> equal = odds_of_fastest(belief_of({10, 10}));
+  const std::vector<double> equal = odds_of_fastest(belief_of({10, 10}), 2);
   CHECK(sum(equal) == 1);
   CHECK(equal[0] == doctest::Approx(0.5).epsilon(0.05));
-  const std::vector<double> apart = odds_of_fastest(belief_of({10, 10.5, 13}));
+  const std::vector<double> apart = odds_of_fastest(belief_of({10, 10.5, 13}), 3);
   CHECK(sum(apart) == 1);
   CHECK(apart[0] > apart[1]);
   CHECK(apart[1] > apart[2]);
   // Two strategies: the normal distribution of their difference.
   const double deviation = deviation_between(three[0], three[1], believed_errors);
   const double odds = std::erfc(-std::log(1.02) / deviation / std::sqrt(2.0)) / 2;
-  CHECK(odds_of_fastest(belief_of({10, 10.2}))[0] == doctest::Approx(odds).epsilon(0.03));
+  CHECK(odds_of_fastest(belief_of({10, 10.2}), 2)[0] == doctest::Approx(odds).epsilon(0.03));
 }
 
 TEST_CASE("time belief: equal within noise up to odds of 80%") {

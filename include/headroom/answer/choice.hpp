@@ -51,8 +51,8 @@ struct ProposedTrial {
 
 struct PlanChoice {
   bool exact = false;
-  std::size_t measured = 0;       // runs that were taken into account
-  std::vector<PlanBelief> plans;  // of the first plans
+  std::size_t measured = 0;       // runs whose times were taken into account
+  std::vector<PlanBelief> plans;  // of the first plans, those with the verdict of the first
   // The strategy expected to be the fastest of those that fit as well as the first plan, unless it is the first
   // plan, with what the first plan does without.
   std::optional<Candidate> fastest;
@@ -60,15 +60,23 @@ struct PlanChoice {
   std::vector<const Drawback*> spared;
   double loss = 0;  // without a trial; zero if none was asked for
   std::vector<ProposedTrial> trials;
+  std::vector<Problem> remarks;  // on runs, by name: implausible times, strategies that are no plan here
   friend bool operator==(const PlanChoice&, const PlanChoice&) = default;
 };
 
+// Plans that are compared with each other, however many are shown.
+inline constexpr std::size_t compared_plans = 10;
+
+// Returns the space without the strategies that ran out of memory.
+Space without_those(Space space, const std::vector<TrialResult>& measured);
+
 // Puts the chosen plan first: simplifies the first plans (search/choice.hpp), takes in what was measured, and sorts
-// by the choice; by time alone where the question is exact. Looks at the `confirmed` first plans, of which those
-// with the verdict of the first are compared. Plans that ran out of memory are left out, which may leave none.
-// Expects at least one plan, of a search with one request and space, and a system with performance figures. Throws
-// InputError, by the name of a trial, if its strategy is not legal or has another number of GPUs.
-PlanChoice choose(std::vector<Candidate>& plans, std::size_t confirmed, const Request& base,
+// by the choice; by time alone where the question is exact. Compares the first `compared_plans` with the verdict of
+// the first, which are confirmed. A measured strategy becomes a plan if the space admits it and it fits; if not,
+// its time still tells of others. `front`: confirmed points of the Pareto front, of which trials may be made too. Expects at least one plan, of a search with
+// one request and space, and a system with performance figures. Throws InputError, by the name of a run, if its
+// strategy is not legal.
+PlanChoice choose(std::vector<Candidate>& plans, const std::vector<Candidate>& front, const Request& base,
                   const Space& space, const ChoiceQuestion& question);
 
 }  // namespace headroom

@@ -102,6 +102,9 @@ struct Space {
   bool offload = false;
   // Whether all-to-alls of experts overlap other passes; empty: without and, if the stack has it, with.
   std::vector<bool> overlap_expert_all_to_all;
+  // Strategies that ran out of memory on the cluster. No change leads to them (admits()), and what is shown in their
+  // place needs less memory (search/confirm.hpp).
+  std::vector<Strategy> ran_out;
   friend bool operator==(const Space&, const Space&) = default;
 };
 

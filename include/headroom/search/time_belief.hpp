@@ -44,9 +44,9 @@ double deviation_between(const TimeBelief& belief, std::size_t x, std::size_t y)
 // Returns whether x is equal to y within noise: the odds that y is the faster one are below `interval_level`.
 bool equal_within_noise(const TimeBelief& belief, std::size_t x, std::size_t y);
 
-// Returns the odds of each strategy to be the fastest of all, in steps of 1/4096: the share of so many
-// pseudo-random draws, the same ones each time.
-std::vector<double> odds_of_fastest(const TimeBelief& belief);
+// Returns the odds of each of the first `count` strategies to be the fastest of them, in steps of 1/4096: the share
+// of so many pseudo-random draws, the same ones each time.
+std::vector<double> odds_of_fastest(const TimeBelief& belief, std::size_t count);
 
 // Strategies to measure, and what is lost with and without: the mean part of an iteration by which the strategy
 // then believed to be the fastest is slower than the one that is.
@@ -57,8 +57,8 @@ struct Trials {
   friend bool operator==(const Trials&, const Trials&) = default;
 };
 
-// Returns up to `most` strategies to measure: the one believed to be the fastest, then one after the other those
-// that cut the loss most for the time of an iteration. Stops where another one would tell nothing.
+// Returns up to `most` strategies to measure that were not: the one believed to be the fastest, then one after the
+// other those that cut the loss most for the time of an iteration. Stops where another one would tell nothing.
 Trials most_telling(const TimeBelief& belief, std::size_t most);
 
 }  // namespace headroom
