@@ -53,6 +53,7 @@ class Simplification {
       if (price < most && is_equal(next)) found.emplace_back(price, std::move(next));
     };
     const auto consider_even_too = [&](Strategy strategy) {
+      if (strategy.tensor_parallel == 1) strategy.sequence_parallel = false;  // as a space has it
       consider(strategy);
       if (strategy.stage_layers.empty()) return;
       strategy.stage_layers.clear();  // those of another number of stages do not fit

@@ -172,7 +172,8 @@ class Refinement {
     now.strategy = from.strategy;
     std::vector<Candidate> found;
     for (const Edits& change : changes_on_same_devices(now)) {
-      const Strategy strategy = changed(now, change).strategy;
+      Strategy strategy = changed(now, change).strategy;
+      if (strategy.tensor_parallel == 1) strategy.sequence_parallel = false;  // as a space has it
       if (strategy == from.strategy || !admits(base_, space_, strategy) ||
           !can_replace(now, strategy, &composer_.known_layers()))
         continue;
