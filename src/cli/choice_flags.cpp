@@ -90,12 +90,13 @@ ChoiceQuestion read_choice_flags(const ChoiceFlags& flags, const PlanQuestion& q
     problems.push_back(
         {"--trial", fmt::format("must be at most {}, the plans that are compared", most_trials)});
   choice.trials = static_cast<std::size_t>(trials);
-  const bool timed = question.deadline || (question.find && question.find->within);
+  const bool inverse = question.deadline || question.find;
   const bool several =
       question.offers.size() > 1 || question.device_counts.size() > 1 || question.global_batches.size() > 1;
-  if (!timed && !several) return choice;
-  const char* const rule = several ? "needs one system, one number of GPUs and one batch"
-                                   : "does not go with a limit of iteration time";
+  if (!inverse && !several) return choice;
+  const char* const rule = several
+                               ? "needs one system, one number of GPUs and one batch"
+                               : "does not go with --find or --deadline, which change the request";
   if (flags.trials) problems.push_back({"--trial", rule});
   if (!flags.measured.empty()) problems.push_back({"--measured", rule});
   return choice;
