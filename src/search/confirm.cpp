@@ -111,26 +111,34 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
   };
   std::set<Known> done;
   std::vector<Candidate> dropped;
-  for (std::size_t i = 0; i < std::min(shown.plans, result.plans.size());) {
-    if (done.size() > dropped.size() && stops(watch)) break;  // one plan is enough
-    if (done.contains(known(result.plans[i]))) {
-      ++i;
-      continue;
+  const auto confirm_plans = [&] {
+    for (std::size_t i = 0; i < std::min(shown.plans, result.plans.size());) {
+      if (done.size() > dropped.size() && stops(watch)) break;  // one plan is enough
+      if (done.contains(known(result.plans[i]))) {
+        ++i;
+        continue;
+      }
+      const Searched of = searched_of(result.plans[i]);
+      Candidate candidate = settle(result.plans[i]);
+      if (candidate.verdict > result.plans[i].verdict)  // from fits to marginal to does_not_fit
+        candidate = in_place_of(candidate, of.base, of.space, threads);
+      done.insert(known(candidate));
+      // What takes its place may be a plan already: changes lead to other divisions.
+      const bool is_plan = std::any_of(result.plans.begin(), result.plans.end(), [&](const Candidate& other) {
+        return known(other) != known(candidate) && other.variant == candidate.variant &&
+               other.strategy == candidate.strategy;
+      });
+      if (candidate.verdict == Verdict::does_not_fit || is_plan) {
+        dropped.push_back(std::move(candidate));
+        result.plans.erase(result.plans.begin() + static_cast<std::ptrdiff_t>(i));
+        continue;
+      }
+      result.plans[i] = std::move(candidate);
+      std::stable_sort(result.plans.begin(), result.plans.end(), better);
+      i = 0;  // another one may have come before it
     }
-    const Searched of = searched_of(result.plans[i]);
-    Candidate candidate = settle(result.plans[i]);
-    if (candidate.verdict > result.plans[i].verdict)  // from fits to marginal to does_not_fit
-      candidate = in_place_of(candidate, of.base, of.space, threads);
-    done.insert(known(candidate));
-    if (candidate.verdict == Verdict::does_not_fit) {
-      dropped.push_back(std::move(candidate));
-      result.plans.erase(result.plans.begin() + static_cast<std::ptrdiff_t>(i));
-      continue;
-    }
-    result.plans[i] = std::move(candidate);
-    std::stable_sort(result.plans.begin(), result.plans.end(), better);
-    i = 0;  // another one may have come before it
-  }
+  };
+  confirm_plans();
   leave_undecided(result, watch);
   if (result.undecided) {
     std::erase_if(result.plans, [&](const Candidate& it) { return !done.contains(known(it)); });
@@ -146,6 +154,7 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
     };
     result.plans.erase(std::remove_if(result.plans.begin() + 1, result.plans.end(), replaced),
                        result.plans.end());
+    confirm_plans();  // in the places of those
   }
   std::vector<Candidate> front = result.pareto;
   for (std::size_t i = 0; i < std::min(shown.pareto, front.size()); ++i) front[i] = settle(front[i]);

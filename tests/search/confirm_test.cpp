@@ -1,6 +1,8 @@
 // What is shown fits by what PyTorch's allocator holds, not by what tensors take at once.
 #include "headroom/search/confirm.hpp"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "headroom/answer/plan.hpp"
@@ -37,6 +39,9 @@ TEST_CASE("confirm: the plans that are shown fit by what PyTorch holds, the best
       CHECK(plan.verdict != Verdict::does_not_fit);
       if (plan.verdict == Verdict::fits && plan.allocator) CHECK(*held_bytes(plan) <= it.base.system.memory);
       if (i > 0) CHECK(reply.result.plans[i - 1].verdict <= candidate.verdict);
+      const auto same = [&](const Candidate& other) { return other.strategy == candidate.strategy; };
+      CHECK(std::count_if(reply.result.plans.begin(), reply.result.plans.end(), same) == 1);
+      if (i < compared_plans) CHECK((candidate.held || !plan.allocator));
     }
   }
   CHECK(others > 0);
