@@ -42,7 +42,7 @@ std::string launch_line(const Transformer& model, const Software& software, cons
   std::string text;
   if (stage_layout(model.layers, strategy) == StageLayout::uneven) {
     text = software.launcher == Launcher::torchtitan
-               ? fmt::format("uneven stages: {} layers", value_of(*find_field("stage_layers"), strategy, {}))
+               ? fmt::format("uneven stages: {} layers", fmt::join(layers_by_stage(model, strategy), ","))
                : "uneven stages: Megatron-Core's " + stage_flags(model, strategy);
     text += bare_ends(model, strategy);
   }
