@@ -1,8 +1,6 @@
 #include "headroom/answer/choice.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,14 +8,11 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
-#include "headroom/search/choice.hpp"
 #include "search/division.hpp"
 #include "search/settling.hpp"
 
 namespace headroom {
 namespace {
-
-constexpr std::size_t most_simplified = 4;
 
 // Evaluates the strategy of a run.
 Candidate evaluated(const Request& base, const TrialResult& run) {
@@ -100,27 +95,19 @@ void take_in(Contenders& contenders, const Request& base, const Space& space,
 }
 
 TimeBelief belief_in(const Contenders& contenders, const Request& base) {
-  std::vector<Strategy> strategies;
-  std::vector<Seconds> predicted;
-  for (const Candidate& it : contenders.all) {
-    strategies.push_back(it.strategy);
-    predicted.push_back(it.iteration);
-  }
   const Spreads& spreads = embedded_spreads();
-  return given(believed(strategies, predicted, iteration_spread(base, spreads).spread, spreads.shared),
+  return given(believed(contenders.all, iteration_spread(base, spreads).spread, spreads.shared),
                contenders.measurements);
 }
 
 // Puts simpler strategies in the place of the first plans that are equal to the fastest within noise.
 void simplify(std::vector<Candidate>& plans, const Request& base, const Space& space) {
+  constexpr std::size_t most_simplified = 4;
   const SharedErrors& errors = embedded_spreads().shared;
   const Candidate fastest = plans.front();
   for (std::size_t i = 0; i < std::min(plans.size(), most_simplified); ++i) {
-    const double longer = plans[i].iteration / fastest.iteration;
-    const double deviation = deviation_between(plans[i].strategy, fastest.strategy, errors);
-    if (std::log(longer) > normal_quantile(interval_level) * deviation) continue;
+    if (!equal_within_noise(plans[i], fastest, errors)) continue;
     Candidate simpler = simplified(base, space, plans[i], errors);
-    if (simpler.strategy == plans[i].strategy) continue;
     // A change may have led to the division of another plan.
     const bool is_others = std::any_of(plans.begin(), plans.end(), [&](const Candidate& other) {
       return &other != &plans[i] && division_of(other.strategy) == division_of(simpler.strategy);
@@ -145,7 +132,7 @@ void propose(PlanChoice& choice, Contenders contenders, const std::vector<Candid
 
 }  // namespace
 
-Space without_those(Space space, const std::vector<TrialResult>& measured) {
+Space ruling_out(Space space, const std::vector<TrialResult>& measured) {
   for (const TrialResult& run : measured) {
     if (!run.iteration) space.ran_out.push_back(run.strategy);
   }
@@ -155,63 +142,48 @@ Space without_those(Space space, const std::vector<TrialResult>& measured) {
 PlanChoice choose(std::vector<Candidate>& plans, const std::vector<Candidate>& front, const Request& base,
                   const Space& space, const ChoiceQuestion& question) {
   EXPECTS(!plans.empty());
-  const auto end =
-      std::find_if(plans.begin(), plans.begin() + std::min(std::ssize(plans), std::ptrdiff_t{compared_plans}),
-                   [&](const Candidate& it) { return it.verdict != plans.front().verdict; });
-  Contenders contenders;
-  contenders.all.assign(plans.begin(), end);
-  const auto taken = static_cast<std::ptrdiff_t>(contenders.all.size());
   const Candidate fastest = plans.front();
-  PlanChoice choice{.exact = question.exact};
-  if (!question.exact) simplify(contenders.all, base, space);
+  const auto most = plans.begin() + std::min(std::ssize(plans), std::ptrdiff_t{compared_plans});
+  const auto end =
+      std::find_if(plans.begin(), most, [&](const Candidate& it) { return it.verdict != fastest.verdict; });
+  Contenders contenders{.all = {plans.begin(), end}, .measurements = {}};
+  plans.erase(plans.begin(), end);
+  PlanChoice choice{.by = question.by};
+  if (question.by == RankedBy::preference) simplify(contenders.all, base, space);
+  // The fastest is ranked beside its simpler form, and is no plan of its own unless it comes first.
+  const bool was_simplified = !holds(contenders.all, fastest.strategy);
+  if (was_simplified) contenders.all.push_back(fastest);
   take_in(contenders, base, space, question.measured, choice.remarks);
   choice.measured = contenders.measurements.size();
-  const std::size_t listed = contenders.plans;
-  if (!holds(contenders.all, fastest.strategy)) {
-    contenders.all.insert(contenders.all.begin() + static_cast<std::ptrdiff_t>(listed), fastest);
-    ++contenders.plans;
-    for (Measurement& run : contenders.measurements) run.of += run.of >= listed ? 1 : 0;
-  }
-  const TimeBelief belief = belief_in(contenders, base);
-  const std::span<const Candidate> candidates(contenders.all.data(), contenders.plans);
-  const Chosen chosen = choice_among(base, candidates, belief);
-  const std::vector<double> odds = odds_of_fastest(belief, contenders.plans);
 
-  std::vector<double> priced;
-  for (std::size_t i = 0; i < contenders.plans; ++i) {
-    const double price =
-        question.exact || !chosen.equal[i] ? 0 : price_of(drawbacks_of(base, contenders.all[i]));
-    priced.push_back((1 + price) * expected(belief, i).count());
-  }
-  std::vector<std::size_t> order(listed);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    const bool x_is_equal = chosen.equal[x];
-    if (!question.exact && x_is_equal != chosen.equal[y]) return x_is_equal;
-    return priced[x] < priced[y];
-  });
+  const TimeBelief belief = belief_in(contenders, base);
+  const std::span<const Candidate> ranked_ones(contenders.all.data(), contenders.plans);
+  const Ranking ranking = ranked(base, ranked_ones, belief, question.by);
+  const std::vector<double> odds = odds_of_fastest(belief, contenders.plans);
   std::vector<Candidate> sorted;
-  for (const std::size_t i : order) {
+  for (const std::size_t i : ranking.order) {
+    const Candidate& candidate = contenders.all[i];
+    const bool ran = std::any_of(contenders.measurements.begin(), contenders.measurements.end(),
+                                 [&](const Measurement& run) { return run.of == i; });
+    const bool is_unshown = was_simplified && !ran && i != ranking.order.front();
+    if (is_unshown && candidate.strategy == fastest.strategy) continue;
     PlanBelief one{
-        .odds = odds[i], .equal = chosen.equal[i], .drawbacks = drawbacks_of(base, contenders.all[i])};
-    if (!contenders.measurements.empty()) {
+        .odds = odds[i], .equal = ranking.equal[i], .drawbacks = drawbacks_of(base, candidate), .ran = ran};
+    if (choice.measured > 0) {
       one.expected = expected(belief, i);
       one.interval = interval(belief, i);
-      const bool ran = std::any_of(contenders.measurements.begin(), contenders.measurements.end(),
-                                   [&](const Measurement& run) { return run.of == i; });
-      if (ran) one.measured = one.expected;
     }
-    sorted.push_back(contenders.all[i]);
+    sorted.push_back(candidate);
     choice.plans.push_back(std::move(one));
   }
-  plans.erase(plans.begin(), plans.begin() + taken);
   plans.insert(plans.begin(), sorted.begin(), sorted.end());
-  if (chosen.fastest != order.front()) {
-    choice.fastest = contenders.all[chosen.fastest];
-    choice.odds_of_fastest = odds[chosen.fastest];
-    for (const Drawback* const drawback : drawbacks_of(base, *choice.fastest)) {
-      if (!contains(choice.plans.front().drawbacks, drawback)) choice.spared.push_back(drawback);
-    }
+  const Candidate& first_expected = contenders.all[ranking.fastest];
+  if (first_expected.strategy != plans.front().strategy) {
+    choice.spared = Spared{.candidate = first_expected,
+                           .odds = odds[ranking.fastest],
+                           .drawbacks = drawbacks_of(base, first_expected)};
+    std::erase_if(choice.spared->drawbacks,
+                  [&](const Drawback* it) { return contains(choice.plans.front().drawbacks, it); });
   }
   if (question.trials > 0) propose(choice, std::move(contenders), front, base, question.trials);
   return choice;

@@ -275,7 +275,7 @@ SearchResult search(const PlanTask& task, const SearchOptions& options) {
 PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult result,
                    const std::optional<AskedStrategy>& why, const SearchOptions& options) {
   PlanReply reply{.base = std::move(task.base),
-                  .space = without_those(std::move(task.space), question.choice.measured),
+                  .space = ruling_out(std::move(task.space), question.choice.measured),
                   .comparison = std::move(task.comparison),
                   .variants = {},
                   .found = task.found,
@@ -403,6 +403,10 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     }
     if (!reply.accounts.empty()) inquiry.best = reply.accounts.front().evaluation;
     reply.inquiry = answer(inquiry);
+    // What widening or the choice came to was searched, though the space does not list it.
+    const bool is_plan = std::any_of(reply.result.plans.begin(), reply.result.plans.end(),
+                                     [&](const Candidate& it) { return it.strategy == why->strategy; });
+    if (is_plan) reply.inquiry->searched.reset();
   }
   return reply;
 }

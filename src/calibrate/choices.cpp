@@ -105,26 +105,20 @@ std::vector<Candidate> candidates_of(const MeasuredChoice& choice) {
 // Chooses, and chooses again after each of the trials.
 void choose(MeasuredChoice& choice, const SharedErrors& errors, const Spread& spread) {
   const std::vector<Candidate> candidates = candidates_of(choice);
-  std::vector<Strategy> strategies;
-  std::vector<Seconds> predicted;
-  for (const Candidate& it : candidates) {
-    strategies.push_back(it.strategy);
-    predicted.push_back(it.iteration);
-  }
-  const TimeBelief belief = believed(strategies, predicted, spread, errors);
-  const Chosen first = choice_among(choice.base, candidates, belief);
+  const TimeBelief belief = believed(candidates, spread, errors);
+  const Ranking first = ranked(choice.base, candidates, belief);
   choice.by_time = first.fastest;
-  choice.chosen = first.first;
+  choice.chosen = first.order.front();
   choice.odds = odds_of_fastest(belief, candidates.size())[first.fastest];
-  choice.regret_after = {regret(choice, first.first)};
+  choice.regret_after = {regret(choice, choice.chosen)};
   const Trials trials = most_telling(belief, most_trials_followed);
   choice.loss = trials.loss_before;
   std::vector<Measurement> measured;
   for (std::size_t i = 0; i < most_trials_followed; ++i) {
     if (i < trials.of.size())
       measured.push_back({.of = trials.of[i], .time = choice.strategies[trials.of[i]].measured});
-    const Chosen next = choice_among(choice.base, candidates, given(belief, measured));
-    choice.regret_after.push_back(regret(choice, measured.empty() ? first.first : next.first));
+    const Ranking next = ranked(choice.base, candidates, given(belief, measured));
+    choice.regret_after.push_back(regret(choice, measured.empty() ? choice.chosen : next.order.front()));
   }
 }
 

@@ -82,7 +82,7 @@ void add_choice_flags(Command command, ChoiceFlags& flags) {
 
 ChoiceQuestion read_choice_flags(const ChoiceFlags& flags, const PlanQuestion& question,
                                  std::vector<Problem>& problems) {
-  ChoiceQuestion choice{.exact = flags.exact, .measured = {}};
+  ChoiceQuestion choice{.by = flags.exact ? RankedBy::time : RankedBy::preference, .measured = {}};
   std::int64_t trials = 0;
   read_count("--trial", flags.trials, trials, problems);
   constexpr auto most_trials = static_cast<std::int64_t>(compared_plans);

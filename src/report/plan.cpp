@@ -49,9 +49,7 @@ std::string compared_text(const PlanReply& report) {
   if (compares_devices(report)) parts.emplace_back("number of GPUs");
   if (compares_batches(report)) parts.emplace_back("global batch");
   if (parts.empty()) return "TP x PP x DP";
-  std::string text = parts.front();
-  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 < parts.size() ? ", " : " and ") + parts[i];
-  return text;
+  return listed(parts);
 }
 
 std::string systems_text(const PlanReply& report) {
@@ -169,11 +167,8 @@ std::string choice_text(const PlanReply& report, std::size_t shown) {
                         compares_batches(report) ? fmt::format("{} {} ", flag_of("global_batch"),
                                                                variant_of(report, *marginal).global_batch)
                                                  : "",
-                        strategy_flags(marginal->strategy,
-                                       report.comparison.offers[variant_of(report, *marginal).offer].software,
-                                       report.base.model),
-                        human(marginal->iteration), 100 * slower_by(report, *marginal),
-                        compares_batches(report) ? " a token" : "",
+                        flags_of(report, *marginal), human(marginal->iteration),
+                        100 * slower_by(report, *marginal), compares_batches(report) ? " a token" : "",
                         human(system_of(report, *marginal).memory - marginal->peak));
   }
   if (report.in_fp8) {
@@ -282,7 +277,7 @@ std::string plan_text(const PlanReply& report, const PlanWords& asked, const Sty
     if (result.plans.size() > shown)
       text += fmt::format("and {} more (--top)\n", result.plans.size() - shown);
     text += choice_text(report, shown);
-    text += trials_text(report, asked, style);
+    text += proposed_trials_text(report, asked, style);
     text += caveats_text(account(report.accounts.front().evaluation), style);
     text +=
         fmt::format("\nLess memory {}for more time, each the fastest {}that needs no more (Pareto front):\n",

@@ -13,7 +13,7 @@ namespace headroom {
 std::string preference_text(const PlanReply& report, std::size_t shown);
 
 // The strategies to measure, as a table with a heading. Empty if none was asked for.
-std::string trials_text(const PlanReply& report, const PlanWords& asked, const Style& style);
+std::string proposed_trials_text(const PlanReply& report, const PlanWords& asked, const Style& style);
 
 // Expects a reply with a choice.
 OrderedJson choice_json(const PlanReply& report, const PlanWords& asked);

@@ -28,11 +28,15 @@ std::string host_cell(const Offload& offload) {
 
 }  // namespace
 
+std::string flags_of(const PlanReply& report, const Candidate& candidate) {
+  const Offer& offer = report.comparison.offers[variant_of(report, candidate).offer];
+  return strategy_flags(candidate.strategy, offer.software, report.base.model);
+}
+
 std::string command_of(const PlanReply& report, const PlanWords& asked, const Candidate& candidate) {
   const Variant& variant = variant_of(report, candidate);
   return fmt::format("{} --global-batch {} {}", asked.estimates[variant.offer], variant.global_batch,
-                     strategy_flags(candidate.strategy, report.comparison.offers[variant.offer].software,
-                                    report.base.model));
+                     flags_of(report, candidate));
 }
 
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,
@@ -144,7 +148,7 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
     };
     if (measured) {
       row.push_back(time_cell(belief.expected));
-      row.push_back(time_cell(belief.measured));
+      row.push_back(time_cell(belief.ran ? belief.expected : std::nullopt));
     }
     if (beliefs.size() > 1)
       row.push_back(i < beliefs.size() ? fmt::format("{:.0f}%", 100 * belief.odds) : "");

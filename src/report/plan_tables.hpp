@@ -12,6 +12,9 @@ Table candidates_table(const PlanReply& report, const std::vector<Candidate>& ca
                        const std::vector<Outlook>& outlooks, std::size_t most,
                        const std::vector<PlanBelief>& beliefs = {});
 
+// Returns the flags of a candidate, for its system and stack.
+std::string flags_of(const PlanReply& report, const Candidate& candidate);
+
 // Returns the command that estimates a candidate.
 std::string command_of(const PlanReply& report, const PlanWords& asked, const Candidate& candidate);
 

@@ -278,6 +278,13 @@ std::string across_text(const Plan& before, const Plan& after) {
   return text;
 }
 
+std::string listed(const std::vector<std::string>& parts) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < parts.size() ? ", " : " and ") + parts[i];
+  return text;
+}
+
 std::string render_table(const Table& table, const Style& style) {
   switch (style.format) {
     case Format::table: return to_aligned(table, style.columns);

@@ -107,6 +107,9 @@ std::string more_time(const Plan& best, const Plan& other, std::size_t most, con
 // that shards them.
 std::string more_sharding(const std::vector<std::string>& stacks);
 
+// Returns "2, 3 and 5".
+std::string listed(const std::vector<std::string>& parts);
+
 // Renders a table in one of the formats that print tables.
 std::string render_table(const Table& table, const Style& style);
 

@@ -9,8 +9,6 @@
 namespace headroom {
 namespace {
 
-const Strategy& strategy_of(const Request& request) { return request.strategy; }
-
 // Returns whether groups of so many neighbouring ranks reach beyond a node.
 bool leaves_node(const Request& request, std::int64_t ranks) {
   return ranks > request.system.devices_per_node;
@@ -28,38 +26,36 @@ constexpr std::array<Drawback, 17> all_drawbacks{{
        return stage_layout(request.model.layers, request.strategy) == StageLayout::uneven;
      }},
     {"tensor_parallel", "tensor parallelism", usual_price,
-     [](const Request& request, const Candidate&) { return strategy_of(request).tensor_parallel > 1; }},
+     [](const Request& request, const Candidate&) { return request.strategy.tensor_parallel > 1; }},
     {"context_parallel", "context parallelism", usual_price,
-     [](const Request& request, const Candidate&) { return strategy_of(request).context_parallel > 1; }},
+     [](const Request& request, const Candidate&) { return request.strategy.context_parallel > 1; }},
     {"pipeline_parallel", "pipeline parallelism", usual_price,
-     [](const Request& request, const Candidate&) { return strategy_of(request).pipeline_parallel > 1; }},
+     [](const Request& request, const Candidate&) { return request.strategy.pipeline_parallel > 1; }},
     {"virtual_pipeline", "virtual stages", usual_price,
-     [](const Request& request, const Candidate&) { return strategy_of(request).virtual_pipeline > 1; }},
+     [](const Request& request, const Candidate&) { return request.strategy.virtual_pipeline > 1; }},
     {"expert_parallel", "expert parallelism", usual_price,
-     [](const Request& request, const Candidate&) { return strategy_of(request).expert_parallel > 1; }},
+     [](const Request& request, const Candidate&) { return request.strategy.expert_parallel > 1; }},
     {"expert_tensor_parallel", "experts split over ranks", usual_price,
-     [](const Request& request, const Candidate&) {
-       return strategy_of(request).expert_tensor_parallel > 1;
-     }},
+     [](const Request& request, const Candidate&) { return request.strategy.expert_tensor_parallel > 1; }},
     {"shard_size", "groups of shards", usual_price,
-     [](const Request& request, const Candidate&) { return strategy_of(request).shard_size > 0; }},
+     [](const Request& request, const Candidate&) { return request.strategy.shard_size > 0; }},
     {"sharded_gradients", "sharded gradients", usual_price,
-     [](const Request& request, const Candidate&) { return shards_gradients(strategy_of(request)); }},
+     [](const Request& request, const Candidate&) { return shards_gradients(request.strategy); }},
     {"schedule", "another schedule than 1F1B", usual_price,
      [](const Request& request, const Candidate&) {
-       return strategy_of(request).schedule != implied_schedule(strategy_of(request).virtual_pipeline);
+       return request.strategy.schedule != implied_schedule(request.strategy.virtual_pipeline);
      }},
     {"recompute", "recomputation", usual_price,
      [](const Request& request, const Candidate&) {
-       return strategy_of(request).recompute.policy != RecomputePolicy::none;
+       return request.strategy.recompute.policy != RecomputePolicy::none;
      }},
     {"recompute_parts", "recomputation of some layers or modules", usual_price,
      [](const Request& request, const Candidate&) {
-       const Recomputation& recompute = strategy_of(request).recompute;
+       const Recomputation& recompute = request.strategy.recompute;
        return recompute.layers > 0 || recompute.ops.size() > 1 || recompute.window;
      }},
     {"offload", "offloading to the host", usual_price,
-     [](const Request& request, const Candidate&) { return offloads(strategy_of(request).offload); }},
+     [](const Request& request, const Candidate&) { return offloads(request.strategy.offload); }},
     {"full_memory", "less than a tenth of the memory free", usual_price,
      [](const Request& request, const Candidate& candidate) {
        constexpr double full = 0.9;
@@ -67,16 +63,16 @@ constexpr std::array<Drawback, 17> all_drawbacks{{
      }},
     {"tensor_between_nodes", "tensor parallelism between nodes", high_price,
      [](const Request& request, const Candidate&) {
-       return leaves_node(request, strategy_of(request).tensor_parallel);
+       return leaves_node(request, request.strategy.tensor_parallel);
      }},
     {"context_between_nodes", "context parallelism between nodes", usual_price,
      [](const Request& request, const Candidate&) {
-       const Strategy& it = strategy_of(request);
+       const Strategy& it = request.strategy;
        return it.context_parallel > 1 && leaves_node(request, it.tensor_parallel * it.context_parallel);
      }},
     {"expert_between_nodes", "expert parallelism between nodes", usual_price,
      [](const Request& request, const Candidate&) {
-       const Strategy& it = strategy_of(request);
+       const Strategy& it = request.strategy;
        return it.expert_parallel > 1 && leaves_node(request, it.expert_parallel * it.expert_tensor_parallel);
      }},
 }};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "headroom/plan/allocator_use.hpp"
 
@@ -18,6 +19,15 @@ Candidate settled_candidate(const Request& base, Candidate candidate) {
   if (found.fullest) candidate.held = found.fullest->bytes;
   candidate.verdict = found.verdict;
   return candidate;
+}
+
+std::optional<Candidate> first_settled(const Request& base, std::vector<Candidate> candidates,
+                                       std::size_t most, Verdict verdict) {
+  for (std::size_t i = 0; i < std::min(candidates.size(), most); ++i) {
+    Candidate candidate = settled_candidate(base, std::move(candidates[i]));
+    if (candidate.verdict <= verdict) return candidate;
+  }
+  return std::nullopt;
 }
 
 Bytes excess(const Request& base, const Candidate& candidate) {

@@ -79,17 +79,15 @@ Matrix gain_of(const TimeBelief& belief, const std::vector<std::size_t>& of) {
 
 }  // namespace
 
-TimeBelief believed(std::span<const Strategy> strategies, std::span<const Seconds> predicted,
-                    const Spread& spread, const SharedErrors& errors) {
-  EXPECTS(strategies.size() == predicted.size());
+TimeBelief believed(std::span<const Candidate> candidates, const Spread& spread, const SharedErrors& errors) {
   double apart = errors.own * errors.own;
   for (const StrategyTrait& trait : strategy_traits) apart += std::pow(errors.*trait.deviation, 2);
   const double variance = std::max(std::pow(standard_deviation(spread), 2), apart);
   TimeBelief belief;
-  for (std::size_t x = 0; x < strategies.size(); ++x) {
-    belief.log_seconds.push_back(std::log(predicted[x].count()) + spread.centre);
-    for (std::size_t y = 0; y < strategies.size(); ++y) {
-      const double deviation = deviation_between(strategies[x], strategies[y], errors);
+  for (const Candidate& x : candidates) {
+    belief.log_seconds.push_back(std::log(x.iteration.count()) + spread.centre);
+    for (const Candidate& y : candidates) {
+      const double deviation = deviation_between(x.strategy, y.strategy, errors);
       belief.covariance.push_back(variance - deviation * deviation / 2);
     }
   }
@@ -139,9 +137,12 @@ double deviation_between(const TimeBelief& belief, std::size_t x, std::size_t y)
   return std::sqrt(std::max(0.0, variance));
 }
 
+bool within_noise(double longer, double deviation) {
+  return longer <= normal_quantile(interval_level) * deviation;
+}
+
 bool equal_within_noise(const TimeBelief& belief, std::size_t x, std::size_t y) {
-  const double longer = belief.log_seconds[x] - belief.log_seconds[y];
-  return longer <= normal_quantile(interval_level) * deviation_between(belief, x, y);
+  return within_noise(belief.log_seconds[x] - belief.log_seconds[y], deviation_between(belief, x, y));
 }
 
 std::vector<double> odds_of_fastest(const TimeBelief& belief, std::size_t count) {
@@ -184,15 +185,14 @@ Trials most_telling(const TimeBelief& belief, std::size_t most) {
   };
   trials.loss_before = loss({});
   double before = trials.loss_before;
+  if (before < least_gain) return trials;
   const auto known = [&](std::size_t i) { return covariance(belief, i, i) == 0; };
+  bool any_known = false;
+  for (std::size_t i = 0; i < size(belief); ++i) any_known = any_known || known(i);
   // What the errors of all share is told by the first run, and only then what tells them apart.
-  Eigen::Index first = 0;
-  mean.minCoeff(&first);
-  const bool any_known = std::any_of(
-      belief.log_seconds.begin(), belief.log_seconds.end(),
-      [&](const double& it) { return known(static_cast<std::size_t>(&it - belief.log_seconds.data())); });
-  if (most == 0 || before < least_gain) return trials;
-  if (!any_known) {
+  if (most > 0 && !any_known) {
+    Eigen::Index first = 0;
+    mean.minCoeff(&first);
     trials.of.push_back(static_cast<std::size_t>(first));
     before = std::min(before, loss(trials.of));
     trials.loss_after.push_back(before);

@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "headroom/core/counts.hpp"
-#include "headroom/plan/changes.hpp"
-#include "headroom/plan/composer.hpp"
 #include "headroom/search/layers_by_time.hpp"
 #include "search/best_found.hpp"
 #include "search/division.hpp"
+#include "search/neighbourhood.hpp"
 #include "search/settling.hpp"
 
 namespace headroom {
@@ -161,29 +160,24 @@ class Widening {
   Counts wide_context_;
 };
 
-// Evaluates changes of a candidate.
+// Makes a candidate faster, change by change.
 class Refinement {
  public:
-  Refinement(const Request& base, const Space& space) : base_(base), space_(space), composer_(base) {}
+  Refinement(const Request& base, const Space& space)
+      : base_(base), space_(space), neighbourhood_(base, space) {}
 
   // Returns the candidate after each change that is worth it, fastest first.
   std::vector<Candidate> faster(const Candidate& from) {
-    Request now = base_;
-    now.strategy = from.strategy;
+    const Seconds most = worth_a_change * from.iteration;
     std::vector<Candidate> found;
-    for (const Edits& change : changes_on_same_devices(now)) {
-      Strategy strategy = changed(now, change).strategy;
-      if (strategy.tensor_parallel == 1) strategy.sequence_parallel = false;  // as a space has it
-      if (strategy == from.strategy || !admits(base_, space_, strategy) ||
-          !can_replace(now, strategy, &composer_.known_layers()))
-        continue;
-      if (std::optional<Candidate> one = within(from, strategy, worth_a_change * from.iteration))
-        found.push_back(std::move(*one));
-    }
+    neighbourhood_.visit_changes(from, [&](const Strategy& strategy) {
+      if (!neighbourhood_.reaches(from, strategy)) return;
+      if (std::optional<Candidate> one = within(from, strategy, most)) found.push_back(std::move(*one));
+    });
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& x, const Candidate& y) { return x.iteration < y.iteration; });
     if (!found.empty()) return found;
-    if (std::optional<Candidate> one = laid_otherwise(from, from.verdict, worth_a_change * from.iteration))
+    if (std::optional<Candidate> one = laid_otherwise(from, from.verdict, most))
       found.push_back(std::move(*one));
     return found;
   }
@@ -192,10 +186,9 @@ class Refinement {
   // less than `most`. What PyTorch's allocator reserves must fit as well, or a plan might be lost.
   std::optional<Candidate> laid_otherwise(const Candidate& from, Verdict verdict, Seconds most) {
     if (space_.layouts == Layouts::even) return std::nullopt;
-    Request now = base_;
-    now.strategy = from.strategy;
-    const std::optional<Strategy> placed = with_layers_by_time(base_, composer_, from.strategy, verdict);
-    if (!placed || !can_replace(now, *placed, &composer_.known_layers())) return std::nullopt;
+    const std::optional<Strategy> placed =
+        with_layers_by_time(base_, neighbourhood_.composer(), from.strategy, verdict);
+    if (!placed || !neighbourhood_.can_replace(from, *placed)) return std::nullopt;
     std::optional<Candidate> one = within(from, *placed, most);
     const Verdict least = std::min(from.verdict, Verdict::marginal);
     if (one && settled_candidate(base_, *one).verdict > least) return std::nullopt;
@@ -203,26 +196,14 @@ class Refinement {
   }
 
  private:
-  std::optional<Candidate> within(Candidate candidate, const Strategy& strategy, Seconds most) {
-    composer_.set_layout(strategy);
-    if (composer_.least_iteration(strategy) >= most) return std::nullopt;
-    const RankPeak peak = composer_.peak(strategy);
-    const Verdict verdict = verdict_of(base_, peak.bytes);
-    if (verdict > candidate.verdict) return std::nullopt;
-    const Seconds iteration = composer_.iteration(strategy);
-    if (iteration >= most) return std::nullopt;
-    candidate.strategy = strategy;
-    candidate.peak = peak.bytes;
-    candidate.peak_rank = peak.rank;
-    candidate.verdict = verdict;
-    candidate.iteration = iteration;
-    candidate.mfu = composer_.mfu(iteration);
-    return candidate;
+  std::optional<Candidate> within(const Candidate& from, const Strategy& strategy, Seconds most) {
+    return neighbourhood_.evaluated(from, strategy, from.verdict,
+                                    [&](const Candidate& one) { return one.iteration < most; });
   }
 
   const Request& base_;
   const Space& space_;
-  Composer composer_;
+  Neighbourhood neighbourhood_;
 };
 
 constexpr int most_steps = 64;
@@ -277,14 +258,10 @@ Candidate refined_and_settled(const Request& base, const Space& space, Candidate
   // Following the allocator takes milliseconds.
   constexpr std::size_t most_settled = 8;
   for (int i = 0; i < most_steps; ++i) {
-    std::vector<Candidate> next = refinement.faster(candidate);
-    if (next.size() > most_settled) next.resize(most_settled);
-    const auto fits = std::find_if(next.begin(), next.end(), [&](Candidate& one) {
-      one = settled_candidate(base, one);
-      return one.verdict <= candidate.verdict;
-    });
-    if (fits == next.end()) break;
-    candidate = std::move(*fits);
+    std::optional<Candidate> next =
+        first_settled(base, refinement.faster(candidate), most_settled, candidate.verdict);
+    if (!next) break;
+    candidate = std::move(*next);
   }
   return candidate;
 }

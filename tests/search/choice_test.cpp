@@ -18,13 +18,7 @@ namespace {
 const SharedErrors& shipped_errors() { return embedded_spreads().shared; }
 
 TimeBelief belief_among(const std::vector<Candidate>& candidates) {
-  std::vector<Strategy> strategies;
-  std::vector<Seconds> times;
-  for (const Candidate& it : candidates) {
-    strategies.push_back(it.strategy);
-    times.push_back(it.iteration);
-  }
-  return believed(strategies, times, {.logarithm = 0.1, .source = {}}, shipped_errors());
+  return believed(candidates, {.logarithm = 0.1, .source = {}}, shipped_errors());
 }
 
 std::vector<std::string_view> drawback_names(const std::vector<const Drawback*>& drawbacks) {
@@ -49,15 +43,17 @@ TEST_CASE("choice: an even layout unless an uneven one gains what it costs") {
   const auto base = searched("llama-3-70b", "dgx-h100-80g", "megatron-core-2025", 64, 64).base;
   for (const auto& [longer, first] : {std::pair(0.002, 1U), std::pair(0.02, 1U), std::pair(0.03, 0U)}) {
     const std::vector<Candidate> candidates = uneven_and_even(longer);
-    const Chosen chosen = choice_among(base, candidates, belief_among(candidates));
+    const Ranking chosen = ranked(base, candidates, belief_among(candidates));
     CHECK(chosen.fastest == 0);
-    CHECK(chosen.first == first);
+    CHECK(chosen.order.front() == first);
     CHECK(chosen.equal[0]);
   }
+  const std::vector<Candidate> candidates = uneven_and_even(0.002);
+  CHECK(ranked(base, candidates, belief_among(candidates), RankedBy::time).order.front() == 0);
   // What lies beyond the noise is not preferred, whatever it does without.
   std::vector<Candidate> far = uneven_and_even(0.2);
-  CHECK(choice_among(base, far, belief_among(far)).equal == std::vector<bool>{true, false});
-  CHECK(choice_among(base, far, belief_among(far)).first == 0);
+  CHECK(ranked(base, far, belief_among(far)).equal == std::vector<bool>{true, false});
+  CHECK(ranked(base, far, belief_among(far)).order.front() == 0);
 }
 
 TEST_CASE("drawbacks: named, and each has its price") {

@@ -23,10 +23,15 @@ Strategy one_strategy(std::int64_t t, std::int64_t p, std::int64_t b) {
 // Three strategies: the second is like the first but for its microbatch, the third has nothing of theirs.
 const std::vector<Strategy> three{one_strategy(4, 2, 1), one_strategy(4, 2, 2), one_strategy(2, 4, 4)};
 
+std::vector<Candidate> candidates_in(const std::vector<double>& seconds) {
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    candidates.push_back({.strategy = three[i], .iteration = Seconds(seconds[i])});
+  return candidates;
+}
+
 TimeBelief belief_of(const std::vector<double>& seconds) {
-  std::vector<Seconds> times;
-  for (const double one : seconds) times.emplace_back(one);
-  return believed(std::span(three).first(times.size()), times, believed_spread, believed_errors);
+  return believed(candidates_in(seconds), believed_spread, believed_errors);
 }
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
@@ -59,8 +64,7 @@ TEST_CASE("time belief: predictions alone have the interval of their spread") {
 
 TEST_CASE("time belief: a spread below what strategies differ by gives way") {
   const Spread narrow{.logarithm = 0.001, .source = {}};
-  const std::vector<Seconds> times(3, Seconds(1));
-  const TimeBelief belief = believed(three, times, narrow, believed_errors);
+  const TimeBelief belief = believed(candidates_in({1, 1, 1}), narrow, believed_errors);
   CHECK(deviation_between(belief, 0, 2) ==
         doctest::Approx(deviation_between(three[0], three[2], believed_errors)));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headroom/interop/launch.hpp"
+#include "headroom/search/choice.hpp"
 #include "headroom/search/drawbacks.hpp"
 #include "headroom/search/search.hpp"
 #include "headroom/search/time_belief.hpp"
@@ -23,7 +24,7 @@ struct TrialResult {
 };
 
 struct ChoiceQuestion {
-  bool exact = false;      // rank by time alone
+  RankedBy by = RankedBy::preference;
   std::size_t trials = 0;  // most strategies to propose for measurement
   std::vector<TrialResult> measured;
   friend bool operator==(const ChoiceQuestion&, const ChoiceQuestion&) = default;
@@ -34,10 +35,10 @@ struct PlanBelief {
   double odds = 0;     // that it is the fastest of the plans compared
   bool equal = false;  // to the fastest of them, within noise
   std::vector<const Drawback*> drawbacks;
-  // With measurements alone:
+  // If runs were measured: the time of an iteration by what they tell, and whether the plan itself ran.
   std::optional<Seconds> expected;
   std::optional<IterationInterval> interval;
-  std::optional<Seconds> measured;
+  bool ran = false;
   friend bool operator==(const PlanBelief&, const PlanBelief&) = default;
 };
 
@@ -49,16 +50,20 @@ struct ProposedTrial {
   friend bool operator==(const ProposedTrial&, const ProposedTrial&) = default;
 };
 
+// A faster strategy that the first plan was preferred to, and the drawbacks that the first plan does without.
+struct Spared {
+  Candidate candidate;
+  double odds = 0;  // that it is the fastest
+  std::vector<const Drawback*> drawbacks;
+  friend bool operator==(const Spared&, const Spared&) = default;
+};
+
 struct PlanChoice {
-  bool exact = false;
+  RankedBy by = RankedBy::preference;
   std::size_t measured = 0;       // runs whose times were taken into account
   std::vector<PlanBelief> plans;  // of the first plans, those with the verdict of the first
-  // The strategy expected to be the fastest of those that fit as well as the first plan, unless it is the first
-  // plan, with what the first plan does without.
-  std::optional<Candidate> fastest;
-  double odds_of_fastest = 0;
-  std::vector<const Drawback*> spared;
-  double loss = 0;  // without a trial; zero if none was asked for
+  std::optional<Spared> spared;   // the fastest, unless it is the first plan
+  double loss = 0;                // without a trial; zero if none was asked for
   std::vector<ProposedTrial> trials;
   std::vector<Problem> remarks;  // on runs, by name: implausible times, strategies that are no plan here
   friend bool operator==(const PlanChoice&, const PlanChoice&) = default;
@@ -67,15 +72,15 @@ struct PlanChoice {
 // Plans that are compared with each other, however many are shown.
 inline constexpr std::size_t compared_plans = 10;
 
-// Returns the space without the strategies that ran out of memory.
-Space without_those(Space space, const std::vector<TrialResult>& measured);
+// Adds the strategies that ran out of memory to those that the space rules out.
+Space ruling_out(Space space, const std::vector<TrialResult>& measured);
 
-// Puts the chosen plan first: simplifies the first plans (search/choice.hpp), takes in what was measured, and sorts
-// by the choice; by time alone where the question is exact. Compares the first `compared_plans` with the verdict of
-// the first, which are confirmed. A measured strategy becomes a plan if the space admits it and it fits; if not,
-// its time still tells of others. `front`: confirmed points of the Pareto front, of which trials may be made too. Expects at least one plan, of a search with
-// one request and space, and a system with performance figures. Throws InputError, by the name of a run, if its
-// strategy is not legal.
+// Puts the chosen plan first: makes the first plans simpler (search/choice.hpp), takes in what was measured,
+// and ranks. Compares the first `compared_plans` that have the verdict of the first; they must be confirmed.
+// A measured strategy becomes a plan if the space admits it and it fits as well; if not, its time still tells
+// of the others. Trials may also be of the points of the Pareto front in `front`, which must be confirmed.
+// Expects at least one plan, of a search with one request and space, and a system with performance figures.
+// Throws InputError, by the name of a run, if its strategy is not legal.
 PlanChoice choose(std::vector<Candidate>& plans, const std::vector<Candidate>& front, const Request& base,
                   const Space& space, const ChoiceQuestion& question);
 

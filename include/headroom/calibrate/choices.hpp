@@ -1,7 +1,8 @@
-// Choices that predictions would have made among strategies that were measured: groups of runs of one question
-// (model, GPUs, sequence, precision) that differ in their strategy. Of each group: the place of the chosen strategy
-// among the measured ones, how much slower it is than the best (its regret), and what a few trials would have
-// cut off that. Also what two strategies share of their errors (plan/shared_error.hpp), by such groups.
+// Choices that predictions would have made among strategies that were measured: groups of runs of one
+// question (model, GPUs, sequence, precision) that differ in their strategy. Of each group: the place of the
+// chosen strategy among the measured ones, how much slower it is than the best (its regret), and what a few
+// trials would have cut off that. Also what two strategies share of their errors (plan/shared_error.hpp), by
+// such groups.
 #pragma once
 
 #include <cstddef>
@@ -42,14 +43,14 @@ inline constexpr std::size_t most_trials_followed = 5;
 // Returns how much longer a strategy takes than the best of its group, as a fraction.
 double regret(const MeasuredChoice& choice, std::size_t of);
 
-// Returns the choices in groups of the cases' iteration times. Each group is chosen from with the shared errors of
-// the groups of other sources. Expects systems with performance figures and legal requests.
+// Returns the choices in groups of the cases' iteration times. Each group is chosen from with the shared
+// errors of the groups of other sources. Expects systems with performance figures and legal requests.
 std::vector<MeasuredChoice> choices_among(const std::vector<MeasuredCase>& cases, const Spreads& spreads);
 
 // Returns what strategies share of their errors, by groups in which both were measured and predicted within a
-// quarter of the fastest; `source` stays empty. A trait's deviation is that of the pairs which differ in it alone, by
-// their median, each group counting as one; traits with fewer than eight groups or three sources take the pairs
-// of all single traits.
+// quarter of the fastest; `source` stays empty. A trait's deviation is that of the pairs which differ in it
+// alone, by their median, each group counting as one; traits with fewer than eight groups or three sources
+// take the pairs of all single traits.
 SharedErrors fitted_errors(const std::vector<MeasuredChoice>& choices);
 
 }  // namespace headroom

@@ -1,5 +1,5 @@
-// Trials files, format 1: runs of strategies that a plan is to be chosen among. `headroom plan --trial` writes them
-// without times; `headroom plan --measured` reads them with what the runs came to.
+// Trials files, format 1: runs of strategies that a plan is to be chosen among. `headroom plan --trial`
+// writes them without times; `headroom plan --measured` reads them with what the runs came to.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct TrialRow {
   friend bool operator==(const TrialRow&, const TrialRow&) = default;
 };
 
-// Returns the rows in a file's text; `file` is its name. Throws InputError, also for a row that has both a time
-// and no memory left.
+// Returns the rows in a file's text; `file` is its name. Throws InputError, also for a row that has both a
+// time and no memory left.
 std::vector<TrialRow> parse_trials(std::string_view text, const std::string& file);
 
 // Returns the text of a file with these rows.

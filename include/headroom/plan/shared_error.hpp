@@ -1,11 +1,11 @@
 // How much of their error the predicted times of two strategies share.
 //
-// The strategies of one question (model, system, stack, batch) are predicted from the same rates, so they err alike. The
-// logarithm of measured over predicted time is modelled as a sum of independent normal errors: one of the
-// question, one for each trait, shared by the strategies that are alike in it, and one of each strategy alone.
-// Two strategies then differ by the errors of the traits that tell them apart, which is far less than the
-// interval of each (plan/interval.hpp). The deviations are data (presets/spreads/); scripts/intervals derives
-// them from groups of measured runs that differ in their strategy alone.
+// The strategies of one question (model, system, stack, batch) are predicted from the same rates, so they err
+// alike. The logarithm of measured over predicted time is modelled as a sum of independent normal errors: one
+// of the question, one for each trait, shared by the strategies that are alike in it, and one of each
+// strategy alone. Two strategies then differ by the errors of the traits that tell them apart, which is far
+// less than the interval of each (plan/interval.hpp). The deviations are data (presets/spreads/);
+// scripts/intervals derives them from groups of measured runs that differ in their strategy alone.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // What engineers avoid in a strategy unless it pays: uneven layouts, further parallel axes, recomputation,
-// exchanges between nodes, full memory. Predictions of two strategies differ by noise (search/time_belief.hpp). Among
-// strategies that are equal within it, a plan takes the one whose time with these prices is least
-// (search/choice.hpp).
+// exchanges between nodes, full memory. Predictions of two strategies differ by noise
+// (search/time_belief.hpp). Among strategies that are equal within it, a plan takes the one whose time with
+// these prices is least (search/choice.hpp).
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,7 @@
 // What is believed of the times of some strategies of one question, before and after runs of theirs were
-// measured. The logarithms of the times are jointly normal: around the predictions, with what two strategies share
-// of their errors (plan/shared_error.hpp). A measured run therefore says most of the strategies that are like it.
+// measured. The logarithms of the times are jointly normal: around the predictions, with what two strategies
+// share of their errors (plan/shared_error.hpp). A measured run therefore says most of the strategies that
+// are like it.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 
 #include "headroom/plan/interval.hpp"
 #include "headroom/plan/shared_error.hpp"
+#include "headroom/search/search.hpp"
 
 namespace headroom {
 
@@ -25,10 +27,9 @@ struct Measurement {
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 
-// Returns the belief in predictions alone: each has the deviation of its spread, or that of all its shared
-// errors if that is more. Expects as many times as strategies.
-TimeBelief believed(std::span<const Strategy> strategies, std::span<const Seconds> predicted,
-                    const Spread& spread, const SharedErrors& errors);
+// Returns the belief in predicted times alone, in the order of the candidates: each has the deviation of the
+// spread, or that of all shared errors together if that is more.
+TimeBelief believed(std::span<const Candidate> candidates, const Spread& spread, const SharedErrors& errors);
 
 // Returns the belief once these runs are known. A measured strategy takes what was measured; of several
 // measurements of one, their geometric mean.
@@ -41,15 +42,19 @@ IterationInterval interval(const TimeBelief& belief, std::size_t of);
 // Returns the standard deviation of the logarithm of the ratio of two strategies' times.
 double deviation_between(const TimeBelief& belief, std::size_t x, std::size_t y);
 
-// Returns whether x is equal to y within noise: the odds that y is the faster one are below `interval_level`.
+// Returns whether the logarithm of a ratio of times is within noise of this standard deviation: the odds that
+// the time above is really the longer one are below `interval_level`.
+bool within_noise(double longer, double deviation);
+
+// Returns whether x is equal to y within noise.
 bool equal_within_noise(const TimeBelief& belief, std::size_t x, std::size_t y);
 
-// Returns the odds of each of the first `count` strategies to be the fastest of them, in steps of 1/4096: the share
-// of so many pseudo-random draws, the same ones each time.
+// Returns the odds of each of the first `count` strategies to be the fastest of them, in steps of 1/4096: the
+// share of so many pseudo-random draws, the same ones each time.
 std::vector<double> odds_of_fastest(const TimeBelief& belief, std::size_t count);
 
-// Strategies to measure, and what is lost with and without: the mean part of an iteration by which the strategy
-// then believed to be the fastest is slower than the one that is.
+// Strategies to measure, and what is lost with and without: the mean part of an iteration by which the
+// strategy then believed to be the fastest is slower than the one that is.
 struct Trials {
   std::vector<std::size_t> of;  // the most telling first
   double loss_before = 0;
@@ -57,8 +62,9 @@ struct Trials {
   friend bool operator==(const Trials&, const Trials&) = default;
 };
 
-// Returns up to `most` strategies to measure that were not: the one believed to be the fastest, then one after the
-// other those that cut the loss most for the time of an iteration. Stops where another one would tell nothing.
+// Returns up to `most` strategies to measure that were not: the one believed to be the fastest, then one
+// after the other those that cut the loss most for the time of an iteration. Stops where another one would
+// tell nothing.
 Trials most_telling(const TimeBelief& belief, std::size_t most);
 
 }  // namespace headroom
