@@ -54,7 +54,8 @@ std::string equals_text(const PlanChoice& choice, std::size_t shown) {
 
 // "- preferred to plan 2 (...), which is equal within noise but has an uneven layout: --exact takes it"
 std::string spared_text(const PlanReply& report) {
-  const auto& [fastest, odds, drawbacks] = *report.choice->spared;
+  const auto& spared = *report.choice->spared;
+  const Candidate& fastest = spared.candidate;
   const std::vector<Candidate>& plans = report.result.plans;
   const auto plan = std::find_if(plans.begin(), plans.end(),
                                  [&](const Candidate& it) { return it.strategy == fastest.strategy; });
@@ -62,7 +63,7 @@ std::string spared_text(const PlanReply& report) {
       plan == plans.end() ? flags_of(report, fastest) : fmt::format("plan {}", plan - plans.begin() + 1);
   return fmt::format("- preferred to {} ({}, {:+.1f}%), which is equal within noise{}: --exact takes it\n",
                      name, human(fastest.iteration), 100 * (fastest.iteration / plans.front().iteration - 1),
-                     drawbacks.empty() ? "" : " but has " + listed(texts_of(drawbacks)));
+                     spared.drawbacks.empty() ? "" : " but has " + listed(texts_of(spared.drawbacks)));
 }
 
 }  // namespace
