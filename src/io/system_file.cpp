@@ -44,6 +44,7 @@ constexpr auto device_fields = [](auto& fields, auto& device) {
   fields.required("fp32_peak", device.fp32_peak);
   fields.required("memory_bandwidth", device.memory_bandwidth);
   fields.required("link_bandwidth", device.link_bandwidth);
+  fields.optional("direct_peers", device.direct_peers, node_sizes);
   fields.optional("fp8_peak", device.fp8_peak);
   fields.optional("fp4_peak", device.fp4_peak);
   fields.optional("mxfp4_peak", device.mxfp4_peak);
@@ -188,6 +189,13 @@ void check_rates(const Performance& performance, Document& document) {
 
 void check(const System& system, Document& document) {
   if (system.performance) check_rates(*system.performance, document);
+  if (system.performance && system.performance->device.direct_peers &&
+      *system.performance->device.direct_peers != system.devices_per_node - 1) {
+    document.report(JsonPointer("/performance/device/direct_peers"),
+                    fmt::format("must be all others of the node, devices_per_node - 1 = {} (found {}): omit "
+                                "it where links go to switches",
+                                system.devices_per_node - 1, *system.performance->device.direct_peers));
+  }
   if (system.devices_per_host && system.devices_per_node % *system.devices_per_host != 0) {
     document.report(
         JsonPointer("/devices_per_host"),

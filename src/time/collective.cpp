@@ -8,6 +8,17 @@
 namespace headroom {
 namespace {
 
+// Returns the bandwidth of a ring through `ranks` devices of a node. Directly linked devices are on as many
+// rings at once as each has peers among them.
+BytesPerSecond ring_bandwidth(double ranks, const Performance& performance) {
+  return share_of_links(performance.device, ranks) * performance.rates.collectives.ring_bandwidth.value;
+}
+
+// Returns the bytes over all links of a device that take as long as `wire` over those to `ranks` devices.
+Bytes over_all_links(Bytes wire, double ranks, const Performance& performance) {
+  return wire / share_of_links(performance.device, ranks);
+}
+
 // `speed` is a factor on all bandwidths.
 Seconds exchange_time(Bytes wire, Bytes copied, const CollectiveRates& rates, double speed = 1) {
   const Bytes at_ring = copied * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
@@ -74,11 +85,13 @@ Bytes leaving_node(Bytes bytes, const Group& group) {
 
 Seconds all_to_all_over_nodes(Bytes bytes, const Group& group, const Performance& performance) {
   const CollectiveRates& rates = performance.rates.collectives;
-  const Bytes staying = bytes * ((real(group.ranks_in_node) - 1) / real(group.ranks));
-  return exchange_between_nodes({.start = direct_start(rates),
-                                 .within = staying / (rates.all_to_all.value * rates.ring_bandwidth.value),
-                                 .leaving = leaving_node(bytes, group)},
-                                /*leaves_rail=*/true, group, performance);
+  const double in_node = real(group.ranks_in_node);
+  const Bytes staying = bytes * ((in_node - 1) / real(group.ranks));
+  return exchange_between_nodes(
+      {.start = direct_start(rates),
+       .within = staying / (rates.all_to_all.value * ring_bandwidth(in_node, performance)),
+       .leaving = leaving_node(bytes, group)},
+      /*leaves_rail=*/true, group, performance);
 }
 
 // Speed of kernels that send a token once to each node: half of their multiprocessors forward what arrived
@@ -92,13 +105,13 @@ Seconds routed_time(const TokenRoute& route, Bytes bytes, const Group& group,
                     const Performance& performance) {
   const CollectiveRates& rates = performance.rates.collectives;
   const bool over_nodes = group.ranks > group.ranks_in_node;
-  if (!over_nodes && route.kernel == nullptr) return all_to_all_time(bytes, group.ranks, rates);
+  if (!over_nodes && route.kernel == nullptr) return all_to_all_time(bytes, group.ranks, performance);
   const double speed = over_nodes ? beside_forwarding : 1;
   // All copies are forwarded to their ranks, except those that arrived at the right rank.
   const double in_node = real(group.ranks_in_node);
   Exchanged sent{.start = direct_start(rates),
                  .within = bytes * ((in_node - 1) / in_node) /
-                           (speed * rates.all_to_all.value * rates.ring_bandwidth.value),
+                           (speed * rates.all_to_all.value * ring_bandwidth(in_node, performance)),
                  .leaving = route.nodes_of_ranks * leaving_node(bytes, group)};
   if (const TokenKernelRates* const kernel = route.kernel) {
     sent.start = kernel->launch.value + route.tokens * kernel->token.value;
@@ -108,13 +121,15 @@ Seconds routed_time(const TokenRoute& route, Bytes bytes, const Group& group,
                     : sent.start + sent.within;
 }
 
-Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates) {
+Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const Performance& performance) {
+  const CollectiveRates& rates = performance.rates.collectives;
   const Bytes shard = bytes / real(ranks);
-  return exchange_time(bytes - shard, shard, rates, rates.all_to_all.value);
+  return exchange_time(over_all_links(bytes - shard, real(ranks), performance), shard, rates,
+                       rates.all_to_all.value);
 }
 
-Seconds send_receive_time(Bytes bytes, const CollectiveRates& rates) {
-  return exchange_time(bytes, Bytes(0), rates);
+Seconds send_receive_time(Bytes bytes, const Performance& performance) {
+  return exchange_time(over_all_links(bytes, 2, performance), Bytes(0), performance.rates.collectives);
 }
 
 namespace {
@@ -130,11 +145,13 @@ Seconds ring_time(Bytes bytes, const Group& group, const Performance& performanc
   return real(group.ranks - 1) * collective_time(CollectiveKind::send_receive, part, neighbours, performance);
 }
 
-Seconds low_latency_time(CollectiveKind kind, Bytes bytes, double ranks, const CollectiveRates& rates) {
+Seconds low_latency_time(CollectiveKind kind, Bytes bytes, double ranks, const Performance& performance) {
+  const CollectiveRates& rates = performance.rates.collectives;
   const double steps = ring_passes(kind) * (ranks - 1);
   const Bytes copied = bytes / ranks * (rates.ring_bandwidth.value / rates.local_bandwidth.value);
+  const Bytes wire = over_all_links(steps / ranks * bytes, ranks, performance);
   return rates.low_latency_launch.value + steps * rates.low_latency_step.value +
-         (steps / ranks * bytes + copied) / rates.low_latency_bandwidth.value;
+         (wire + copied) / rates.low_latency_bandwidth.value;
 }
 
 // Returns the time that switches take to sum an all-reduce's bytes.
@@ -143,12 +160,14 @@ Seconds switch_time(Bytes bytes, double ranks, const NvlsRates& rates) {
 }
 
 // Returns the time of an all-gather, a reduce-scatter or an all-reduce between devices of a node.
-Seconds time_in_node(CollectiveKind kind, Bytes bytes, double ranks, const CollectiveRates& rates) {
+Seconds time_in_node(CollectiveKind kind, Bytes bytes, double ranks, const Performance& performance) {
+  const CollectiveRates& rates = performance.rates.collectives;
   const double steps = ring_passes(kind) * (ranks - 1);
   const Bytes wire = steps / ranks * bytes;
   const Seconds ring = rates.ring_launch.value + steps * rates.ring_step.value +
-                       wire / rates.ring_bandwidth.value + bytes / ranks / rates.local_bandwidth.value;
-  const Seconds between_devices = std::min(low_latency_time(kind, bytes, ranks, rates), ring);
+                       wire / ring_bandwidth(ranks, performance) +
+                       bytes / ranks / rates.local_bandwidth.value;
+  const Seconds between_devices = std::min(low_latency_time(kind, bytes, ranks, performance), ring);
   if (kind != CollectiveKind::all_reduce || !rates.nvls) return between_devices;
   return std::min(between_devices, rates.nvls->launch.value + switch_time(bytes, ranks, *rates.nvls));
 }
@@ -170,9 +189,10 @@ Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
   const bool several = group.rings_per_node > 1;
   const BytesPerSecond through_nics =
       delivered(performance, several, /*leaves_rail=*/false, group) * (ranks_in_node * line);
-  const Seconds ring =
-      rates.ring_launch.value + phases * (ranks - 1) * rates.ring_step.value + phases * (nodes - 1) * step +
-      phases * (ranks - 1) / ranks * bytes / std::min(rates.ring_bandwidth.value, through_nics);
+  const Seconds ring = rates.ring_launch.value + phases * (ranks - 1) * rates.ring_step.value +
+                       phases * (nodes - 1) * step +
+                       phases * (ranks - 1) / ranks * bytes /
+                           std::min(ring_bandwidth(ranks_in_node, performance), through_nics);
   if (kind != CollectiveKind::all_reduce) return ring;
   if (!rates.nvls || group.ranks_in_node == 1) return ring;
   const Seconds of_sums = rates.nvls->launch.value + levels_time(nodes, performance) +
@@ -186,25 +206,25 @@ Seconds time_over_nodes(CollectiveKind kind, Bytes bytes, const Group& group,
 Seconds collective_time(CollectiveKind kind, Bytes bytes, const Group& group,
                         const Performance& performance) {
   if (group.ranks <= 1 || kind == CollectiveKind::none) return Seconds(0);
-  const CollectiveRates& rates = performance.rates.collectives;
   if (kind == CollectiveKind::pipeline_send) {
     return group.ranks_in_node > 1
-               ? bytes / rates.ring_bandwidth.value
+               ? bytes / ring_bandwidth(2, performance)
                : bytes / bandwidth_of_sender(group.rings_per_node, /*leaves_rail=*/false, group, performance);
   }
   const bool over_nodes = group.ranks > group.ranks_in_node;
   if (kind == CollectiveKind::all_to_all) {
     return over_nodes ? all_to_all_over_nodes(bytes, group, performance)
-                      : all_to_all_time(bytes, group.ranks, rates);
+                      : all_to_all_time(bytes, group.ranks, performance);
   }
   if (kind == CollectiveKind::send_receive) {
-    return over_nodes ? exchange_between_nodes({.start = direct_start(rates), .leaving = bytes},
-                                               /*leaves_rail=*/false, group, performance)
-                      : send_receive_time(bytes, rates);
+    return over_nodes ? exchange_between_nodes(
+                            {.start = direct_start(performance.rates.collectives), .leaving = bytes},
+                            /*leaves_rail=*/false, group, performance)
+                      : send_receive_time(bytes, performance);
   }
   if (kind == CollectiveKind::ring) return ring_time(bytes, group, performance);
   return over_nodes ? time_over_nodes(kind, bytes, group, performance)
-                    : time_in_node(kind, bytes, real(group.ranks), rates);
+                    : time_in_node(kind, bytes, real(group.ranks), performance);
 }
 
 Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance) {

@@ -131,10 +131,8 @@ TEST_CASE("exchanges: all-to-all in a node is its own path, between nodes the NI
   };
   const Group node{.ranks = 8, .ranks_in_node = 8, .rings_per_node = 1};
   const Group two_nodes{.ranks = 16, .ranks_in_node = 8, .rings_per_node = 1};
-  CHECK(time(CollectiveKind::all_to_all, node) ==
-        all_to_all_time(Bytes(1e8), 8, performance.rates.collectives));
-  CHECK(time(CollectiveKind::send_receive, node) ==
-        send_receive_time(Bytes(1e8), performance.rates.collectives));
+  CHECK(time(CollectiveKind::all_to_all, node) == all_to_all_time(Bytes(1e8), 8, performance));
+  CHECK(time(CollectiveKind::send_receive, node) == send_receive_time(Bytes(1e8), performance));
   CHECK(time(CollectiveKind::all_to_all, two_nodes) > 2 * time(CollectiveKind::all_to_all, node));
   // Half of a rank's bytes leave the node, where a send moves all of them.
   CHECK(time(CollectiveKind::send_receive, two_nodes) > time(CollectiveKind::all_to_all, two_nodes));

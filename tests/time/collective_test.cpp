@@ -248,18 +248,40 @@ TEST_CASE("sends: sequence parallelism spares the gather behind a scattered tran
 }
 
 TEST_CASE("all-to-all: its share of a ring's bandwidth slows the transfer, not its launch") {
-  CollectiveRates rates = read_system("gb200-nvl72").performance->rates.collectives;
+  Performance performance = *read_system("gb200-nvl72").performance;
+  CollectiveRates& rates = performance.rates.collectives;
   CHECK(rates.all_to_all.value == 0.78);
   const Bytes large(512.0 * 1024 * 1024);
-  const Seconds slow = all_to_all_time(large, 4, rates);
-  const Seconds sent = send_receive_time(large, rates);
+  const Seconds slow = all_to_all_time(large, 4, performance);
+  const Seconds sent = send_receive_time(large, performance);
   rates.all_to_all.value = 1;
   const Seconds launch = rates.ring_launch.value + rates.ring_step.value;
-  const Seconds fast = all_to_all_time(large, 4, rates);
+  const Seconds fast = all_to_all_time(large, 4, performance);
   CHECK((slow - launch).count() == tests::about((fast - launch).count() / 0.78));
-  CHECK(send_receive_time(large, rates) == sent);
+  CHECK(send_receive_time(large, performance) == sent);
   CHECK(slow.count() ==
         tests::about(825.37e-6).epsilon(0.06));  // measured on four GPUs, and 5% less than predicted
+}
+
+TEST_CASE("direct links: a group uses those to its own members") {
+  // Eight MI300X: 4 GiB all-reduced at 47.7 GB/s on the wire by two, and at 313 by eight
+  // [stas00/ml-engineering, network/README.md].
+  const Performance performance = *read_system("mi300x").performance;
+  const auto bus_bandwidth = [&](std::int64_t ranks) {
+    const Bytes bytes = 4_GiB;
+    const Group group{.ranks = ranks, .ranks_in_node = ranks};
+    const Seconds taken = collective_time(CollectiveKind::all_reduce, bytes, group, performance);
+    return 2 * static_cast<double>(ranks - 1) / static_cast<double>(ranks) * (bytes / taken).count();
+  };
+  CHECK(bus_bandwidth(8) == doctest::Approx(313e9).epsilon(0.02));
+  CHECK(bus_bandwidth(2) == doctest::Approx(47.7e9).epsilon(0.05));
+  // Every pair of an exchange has its link, which carries one part. A send's link carries all.
+  const Bytes large = 8_GiB;
+  const Seconds two = all_to_all_time(large, 2, performance);
+  CHECK(all_to_all_time(large, 8, performance).count() == tests::about(two.count() / 4).epsilon(0.01));
+  const Seconds copied = large / 2.0 / performance.rates.collectives.local_bandwidth.value;
+  CHECK(send_receive_time(large, performance).count() ==
+        tests::about(2 * (two - copied).count()).epsilon(0.01));
 }
 
 }  // namespace headroom

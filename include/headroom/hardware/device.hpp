@@ -14,7 +14,9 @@ struct Device {
   FlopsPerSecond half_peak;  // dense FP16 or BF16 on the tensor cores
   FlopsPerSecond fp32_peak;  // outside the tensor cores
   BytesPerSecond memory_bandwidth;
-  BytesPerSecond link_bandwidth;           // to the other devices of the node, in each direction
+  BytesPerSecond link_bandwidth;  // to the other devices of the node, in each direction
+  // Devices of the node that are linked to this one directly, by a link each. Absent: links go to switches.
+  std::optional<std::int64_t> direct_peers;
   std::optional<FlopsPerSecond> fp8_peak;  // dense FP8 on the tensor cores; absent without FP8 cores
   std::optional<FlopsPerSecond> fp4_peak;  // dense NVFP4 on the tensor cores; absent without FP4 cores
   // Dense FP4 of AMD's devices, from the MI350 series on. Its blocks have 32 elements and scales that are
@@ -47,6 +49,14 @@ constexpr bool scales_blocks(const Device& device) { return device.fp4_peak || d
 // is_non_tn_fp8_gemm_supported].
 constexpr int copies_of_factor(const Device& device, Dtype dtype) {
   return dtype == Dtype::fp8 && scales_blocks(device) ? 1 : 2;
+}
+
+// Returns the share of the device's links that a group of `ranks` devices of its node can use, itself among
+// them. Switches give all of them to any group. Direct links give one for each of the others; a device alone
+// uses none, and gets 1.
+constexpr double share_of_links(const Device& device, double ranks) {
+  if (!device.direct_peers || ranks <= 1) return 1;
+  return (ranks - 1) / static_cast<double>(*device.direct_peers);
 }
 
 constexpr bool has_peak(const Device& device, Dtype dtype) {

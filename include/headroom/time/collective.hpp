@@ -4,6 +4,9 @@
 // bytes. The faster of two protocols runs:
 //   low latency   launch + steps * step + (wire + shard * ring/local) / low-latency bandwidth
 //   ring          launch + steps * step + wire / ring bandwidth + shard / local bandwidth
+// Devices that are linked directly, as eight MI300X are, have one link to each of the others. All bandwidths
+// of a group of r are then (r - 1)/peers of those of the whole node: a pair has one link of seven.
+//
 // If the switches can sum (NVLS), an all-reduce takes the fastest of these two and:
 //   NVLS          launch + (1 + 1/r) bytes / switch bandwidth
 // A rank sends all its bytes, which the switch sums, and its part of the sums, which the switch hands to all
@@ -87,8 +90,8 @@ Seconds routed_time(const TokenRoute& route, Bytes bytes, const Group& group, co
 Seconds small_all_reduce_time(Bytes bytes, const Group& group, const Performance& performance);
 
 // Return the time of an all-to-all and of a send within a node.
-Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const CollectiveRates& rates);
-Seconds send_receive_time(Bytes bytes, const CollectiveRates& rates);
+Seconds all_to_all_time(Bytes bytes, std::int64_t ranks, const Performance& performance);
+Seconds send_receive_time(Bytes bytes, const Performance& performance);
 
 bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates);
 
