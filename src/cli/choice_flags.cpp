@@ -94,9 +94,8 @@ ChoiceQuestion read_choice_flags(const ChoiceFlags& flags, const PlanQuestion& q
   const bool several =
       question.offers.size() > 1 || question.device_counts.size() > 1 || question.global_batches.size() > 1;
   if (!inverse && !several) return choice;
-  const char* const rule = several
-                               ? "needs one system, one number of GPUs and one batch"
-                               : "does not go with --find or --deadline, which change the request";
+  const char* const rule = several ? "needs one system, one number of GPUs and one batch"
+                                   : "does not go with --find or --deadline, which change the request";
   if (flags.trials) problems.push_back({"--trial", rule});
   if (!flags.measured.empty()) problems.push_back({"--measured", rule});
   return choice;
