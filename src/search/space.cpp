@@ -423,6 +423,10 @@ void check_devices(const Request& base, const Space& space) {
 std::vector<ScheduleKind> searched_schedules(const Software& software) {
   if (software.schedules.empty()) return Space().schedules;
   std::vector<ScheduleKind> schedules = software.schedules;
+  if (!contains(schedules, ScheduleKind::one_forward_one_backward)) {
+    schedules.insert(schedules.begin(), ScheduleKind::one_forward_one_backward);
+    return schedules;
+  }
   std::erase(schedules, ScheduleKind::gpipe);
   std::erase(schedules, ScheduleKind::looped_bfs);
   return schedules;

@@ -191,7 +191,8 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space);
 void check_devices(const Request& base, const Space& space);
 
 // Returns the schedules that a search tries by default: those that the stack runs, except GPipe and looped
-// breadth-first. These two save more than 1F1B and interleaved schedules and are no faster. For a stack that
+// breadth-first if it runs 1F1B. These two save more than 1F1B and interleaved schedules and are no faster. 1F1B
+// is among them on any stack, as what a single pipeline rank runs. For a stack that
 // runs every schedule, returns 1F1B and interleaved.
 std::vector<ScheduleKind> searched_schedules(const Software& software);
 
