@@ -110,6 +110,7 @@ constexpr auto software_fields = [](auto& fields, auto& software) {
   fields.required_object("product_rate", software.product_rate, sourced_choice_fields);
   fields.object("expert_products", software.expert_products, sourced_choice_fields);
   fields.object("expert_weighting", software.expert_weighting, sourced_choice_fields);
+  fields.object("expert_routing", software.expert_routing, sourced_choice_fields);
   fields.optional_names("fp8_parts", software.fp8_parts);
   fields.object("memory", software.memory, memory_fields);
   fields.object("sharding", software.sharding, sharding_fields);

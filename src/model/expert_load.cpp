@@ -135,6 +135,13 @@ double fullest_rank(const MoeImbalance& imbalance, const Transformer& model, std
   return most > 0 ? most : imbalance.factor;
 }
 
+bool has_capacities(const Transformer& model) {
+  const auto lacks = [](const Architecture& layer) {
+    return layer.experts && !layer.experts->capacity_factor;
+  };
+  return any_experts(model) && !any_layer(model, lacks);
+}
+
 double capacity_factor(const Transformer& model) {
   double most = 0;
   const auto consider = [&](const Architecture& architecture) {

@@ -64,6 +64,7 @@ class Pricing {
     switch (work_.kind) {
       case OpKind::linear: linear(); break;
       case OpKind::batched_matmul: attention(); break;
+      case OpKind::mask_product: mask_product(); break;
       case OpKind::flash_attention: flash(); break;
       case OpKind::scan: scan(); break;
       case OpKind::loss: loss(); break;
@@ -197,6 +198,20 @@ class Pricing {
     }
     cost_.backward_data.gemm += data;
     cost_.backward_weight.gemm += weight;
+  }
+
+  // Tokens get a gradient, the mask as well unless it is constant.
+  void mask_product() {
+    for (const ProductWork& it : work_.products) {
+      const Gemm forward = shape_of(it, setting_.letters);
+      cost_.forward.gemm += product(forward);
+      cost_.backward_data.gemm += product(left_gradient(forward, it.left_gradient));
+      cost_.forward.operations += 1;
+      cost_.backward_data.operations += 1;
+      if (work_.frozen) continue;
+      cost_.backward_data.gemm += product(right_gradient(forward, it.right_gradient));
+      cost_.backward_data.operations += 1;
+    }
   }
 
   void attention() {

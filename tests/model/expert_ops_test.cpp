@@ -127,6 +127,29 @@ TEST_CASE("experts: a rank computes 6 q h g of each of its tokens, however exper
   CHECK(forward_flops(table, shared, ops_named(table, {"router"})) == 2 * E * s * b * h / (c * t));
 }
 
+TEST_CASE(
+    "experts: masks move tokens by products, square in a sequence's length, that the model does not need") {
+  Architecture masked = sparse;
+  masked.experts->capacity_factor = 2;
+  const OpTable indexed = layer_ops(masked, false, Dispatcher::alltoall, false, true);
+  masked.kernels.expert_routing = ExpertRouting::masked;
+  const OpTable table = layer_ops(masked, false, Dispatcher::alltoall, false, true);
+  const OpSet moves = ops_named(table, {"permute", "unpermute"});
+  CHECK(forward_flops(table, {}, moves) == 4 * q * I * s * s * b * h);
+  // A rank moves its own tokens to its own share of the capacity.
+  CHECK(forward_flops(table, shared, moves) == 4 * q * I * s * s * b * h / (c * c * t * t));
+  CHECK(detail::iteration_flops(table, every_op(table)) ==
+        detail::iteration_flops(indexed, every_op(indexed)));
+  // Each mask has a row for every token and a column for every place.
+  Expr masks;
+  for (const Op& op : table.ops()) {
+    if (op.name == "masks") masks += table[op.outputs[0]].elements + Expr(table[op.outputs[1]].elements);
+  }
+  CHECK(masks == 2 * q * I * s * s * b);
+  // Without a capacity to pad to there are no places, and tokens are copied.
+  CHECK(ops_named(layer_ops(masked), {"masks"}) == 0);
+}
+
 TEST_CASE("experts: one expert for every token is the dense layer, and what routing adds") {
   const auto as_dense = [](const Expr& expr) {
     return expr.substitute(Symbol::experts, 1)

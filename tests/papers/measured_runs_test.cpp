@@ -2,6 +2,7 @@
 // where they are at hand the development rows of shared/data/measured/runs.json, against the targets of their sources.
 // Some rates are fitted to some of these rows; docs/validation.md says which.
 #include <algorithm>
+#include <cmath>
 
 #include <doctest/doctest.h>
 
@@ -74,6 +75,19 @@ SHARED_TEST_CASE("published runs: what is not predicted is skipped with a reason
   CHECK(outcome.skipped.size() == 473 - 6 - 41 - 33 - 66 - 24);
   CHECK(std::none_of(outcome.skipped.begin(), outcome.skipped.end(),
                      [](const SkippedRun& run) { return run.reasons.empty(); }));
+}
+
+SHARED_TEST_CASE("runs of other hardware: masks of experts explain what capacities of 1.25, 2 and 4 cost") {
+  const auto file = tests::shared_file("data/measured/runs_hardware.json");
+  if (!file) return;
+  std::vector<MeasuredRun> runs = read_runs(file->string());
+  std::erase_if(runs, [](const MeasuredRun& run) { return !run.name.starts_with("mt-k2-dense-cf"); });
+  CHECK(runs.size() == 24);
+  const Outcome outcome = outcome_of(runs);  // nothing was fitted to them
+  REQUIRE(outcome.groups.size() == 1);
+  CHECK(outcome.groups.front().rows == 24);
+  CHECK(outcome.groups.front().worst_absolute <= 0.08);
+  CHECK(std::abs(outcome.groups.front().mean) <= 0.04);
 }
 
 SHARED_TEST_CASE(

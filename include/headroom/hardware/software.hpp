@@ -300,6 +300,8 @@ struct Software {
   Sourced<double> product_rate{1, Origin::exact,
                                "the libraries that the rates were fitted on"};  // factor on GEMM rates
   std::optional<Sourced<ExpertWeighting>> expert_weighting;                     // absent: in the activation
+  // Absent: indexed. A stack that masks pads every expert to its capacity where the model gives one.
+  std::optional<Sourced<ExpertRouting>> expert_routing;
   std::vector<NarrowPart> fp8_parts;  // of layers in fewer than 16 bits: what else is stored or sent so
   Sourced<ExpertProducts> expert_products{ExpertProducts::per_expert, Origin::assumed,
                                           "What stacks do that say nothing else: a product for each expert"};
@@ -348,6 +350,7 @@ inline StackKernels kernels_of(const Software& software) {
           .expert_bias = compiled ? Fusion::fused : software.expert_bias_kernel,
           .expert_weighting =
               software.expert_weighting ? software.expert_weighting->value : ExpertWeighting::activation,
+          .expert_routing = software.expert_routing ? software.expert_routing->value : ExpertRouting::indexed,
           .rotary = compiled ? RotaryKernel::fused : software.rotary_kernel,
           .scaled_rotary = compiled ? RotaryKernel::fused : software.scaled_rotary_kernel,
           .qkv = software.qkv_linear,

@@ -64,6 +64,9 @@ double fullest_rank(ExpertLoad load, double spread, std::int64_t experts, std::i
 // factor (default 1).
 double fullest_rank(const MoeImbalance& imbalance, const Transformer& model, std::int64_t ranks);
 
+// Returns whether the model has experts, and all of them a capacity factor.
+bool has_capacities(const Transformer& model);
+
 // Returns the largest capacity factor of the model's layers, or 1 if no layer has one.
 double capacity_factor(const Transformer& model);
 

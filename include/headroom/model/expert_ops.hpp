@@ -5,6 +5,9 @@
 //   sent             router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
 //   gathered         router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
 //
+//   With one-hot masks (ExpertRouting::masked), a row `masks` precedes permute, and permute and unpermute are
+//   products with them.
+//
 //   If experts read latent tokens, latent_down follows route, and latent_up follows the last row.
 //
 //   EXPERTS          [pad_rows]  expert_up  [expert_clamp]  expert_activation  [weigh]  expert_down
@@ -28,9 +31,10 @@ namespace headroom {
 // Values that a rank's experts read, and the map that returns their output.
 struct ExpertRows {
   ValueId input;
-  ValueId factors;  // probabilities
-  ValueId order;    // which row each came from
-  ValueId tokens;   // where those are sorted a first time before they leave their rank: likewise
+  ValueId factors;         // probabilities
+  ValueId order;           // which row each came from
+  ValueId tokens;          // where those are sorted a first time before they leave their rank: likewise
+  ValueId mask = nowhere;  // that brings them back, if a mask does
   ValueId sent =
       nowhere;  // from its rank, which the forward pass's code refers to until the tokens are back,
   ValueId received =
@@ -60,6 +64,19 @@ constexpr Monomial padding(const OpBuilder& layer) {
   return layer.pads_to_capacity ? symbols::I : Monomial(1);
 }
 
+constexpr bool masks_tokens(const OpBuilder& layer) {
+  return layer.pads_to_capacity && layer.arch.kernels.expert_routing == ExpertRouting::masked;
+}
+
+// Returns the product that moves tokens of `from` rows, features first, to `to` rows, for each sequence.
+constexpr MatrixProduct moved(const OpBuilder& layer, const Monomial& from, const Monomial& to) {
+  return {.batch = {symbols::b, Placement::whole},
+          .rows = {width_read(layer), Placement::whole},
+          .inner = {from, Placement::boundary},
+          .outer = {{to, Placement::boundary}},
+          .moves_tokens = true};
+}
+
 // Adds the rows that send each token to the ranks of its experts.
 constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
   using namespace symbols;
@@ -74,6 +91,22 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
   permute.outputs = {tokens, probabilities, map};
   permute.saves = {{map, row_origin}};
   permute.operators = sends_once_to_each_rank(layer.dispatcher) ? routing::layout : routing::splits;
+  ValueId weighing = nowhere;
+  if (masks_tokens(layer)) {
+    const Monomial places = q * I * s;  // of a sequence's tokens among all experts
+    const auto mask = [&](std::string_view name) { return layer.table.value({name, s * places * b}); };
+    const ValueId where = mask("dispatch mask");
+    weighing = mask("combine mask");
+    layer.table.op(
+        {.name = "masks", .inputs = {choice.probabilities, choice.map}, .outputs = {where, weighing}});
+    permute = {.name = "permute",
+               .kind = OpKind::mask_product,
+               .inputs = {input, where},
+               .outputs = {tokens, probabilities},
+               .saves = {{where, why::other_factor}},
+               .products = {moved(layer, s, places)},
+               .frozen = true};
+  }
   layer.table.op(permute);
 
   // The busiest rank receives I times the mean.
@@ -104,6 +137,7 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
           .factors = factors,
           .order = order,
           .tokens = map,
+          .mask = weighing,
           .sent = copies_tokens ? tokens : nowhere,
           .received = copies_tokens || layer.pads_rows ? received : nowhere};
 }
@@ -170,11 +204,18 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
                   .outputs = {returned},
                   .exchanges = {across(ParallelAxis::expert, Conjugate::combine, sent)}});
   const ValueId summed = layer.table.value({"sum over experts", s * b * width});
-  layer.table.op({.name = "unpermute",
-                  .kind = OpKind::copy,
-                  .inputs = {returned},
-                  .outputs = {summed},
-                  .saves = {{rows.tokens, row_origin}}});
+  Op unpermute{.name = "unpermute",
+               .kind = OpKind::copy,
+               .inputs = {returned},
+               .outputs = {summed},
+               .saves = {{rows.tokens, row_origin}}};
+  if (rows.mask != nowhere) {
+    unpermute.kind = OpKind::mask_product;
+    unpermute.inputs.push_back(rows.mask);
+    unpermute.saves = {{returned, why::other_factor}, {rows.mask, why::other_factor}};
+    unpermute.products = {moved(layer, q * I * s, s)};
+  }
+  layer.table.op(unpermute);
   layer.table.hold(rows.sent);
   layer.table.hold(rows.received);
   if (rows.received != nowhere) layer.table.hold(sent);  // combine: output

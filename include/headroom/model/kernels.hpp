@@ -87,6 +87,13 @@ enum class AttentionLayout : std::uint8_t { sequence_first, batch_first };
 // output_fp32: the output in FP32, which is saved [torchtitan, models/moe/moe.py].
 enum class ExpertWeighting : std::uint8_t { activation, output, output_fp32 };
 
+// How tokens reach the rows of experts that have a capacity.
+// indexed: copied by the index of their row.
+// masked: by products with one-hot masks of each sequence, tokens by rows of all experts, whose FLOPs grow with
+// the square of the sequence's length [GShard, arXiv:2006.16668, algorithm 1; MaxText, layers/moe.py,
+// dense_matmul].
+enum class ExpertRouting : std::uint8_t { indexed, masked };
+
 // What FP8 training also stores or sends in fewer than 16 bits, beside the inputs of linears.
 // activation_input: what a SwiGLU saves, in E4M3 with a scale for 128 elements.
 // context: what attention and its projection save, one copy for both, in E5M6.
@@ -122,6 +129,7 @@ struct Kernels {
   bool weight_copies = false;  // autocast keeps half-precision copies of fp32 weights
   bool holds_logits = false;   // the training loop, as its stack says
   ExpertWeighting expert_weighting = ExpertWeighting::activation;  // likewise
+  ExpertRouting expert_routing = ExpertRouting::indexed;           // likewise
   Dtype activation_input = Dtype::half;  // what a fused SwiGLU saves of its input; the strategy says it
   friend bool operator==(const Kernels&, const Kernels&) = default;
 };
@@ -133,6 +141,7 @@ struct StackKernels {
   Fusion clamp = Fusion::fused;
   Fusion expert_bias = Fusion::unfused;
   ExpertWeighting expert_weighting = ExpertWeighting::activation;
+  ExpertRouting expert_routing = ExpertRouting::indexed;
   RotaryKernel rotary = RotaryKernel::fused;
   RotaryKernel scaled_rotary = RotaryKernel::fused;  // of models whose cosines and sines are scaled
   QkvLinear qkv = QkvLinear::one;
@@ -165,6 +174,11 @@ inline constexpr std::array<Spelling<ExpertWeighting>, 3> spellings<ExpertWeight
     {ExpertWeighting::activation, "activation"},
     {ExpertWeighting::output, "output"},
     {ExpertWeighting::output_fp32, "output_fp32"},
+}};
+template <>
+inline constexpr std::array<Spelling<ExpertRouting>, 2> spellings<ExpertRouting>{{
+    {ExpertRouting::indexed, "indexed"},
+    {ExpertRouting::masked, "masked"},
 }};
 template <>
 inline constexpr std::array<Spelling<Fusion>, 2> spellings<Fusion>{{

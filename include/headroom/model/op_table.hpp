@@ -42,7 +42,8 @@ enum class OpKind : std::uint8_t {
   batched_matmul,
   softmax,
   flash_attention,
-  scan,  // over a sequence, its convolution included
+  scan,          // over a sequence, its convolution included
+  mask_product,  // moves tokens by a product with a mask
   elementwise,
   copy,
   embedding,
@@ -99,8 +100,10 @@ struct MatrixProduct {
   Amount inner{1, Placement::whole};
   OuterExtents outer{};
   Dtype dtype = Dtype::half;  // of its factors
+  bool moves_tokens = false;  // from tokens of a rank, its inner extent, to others, its outer one
   friend constexpr bool operator==(const MatrixProduct& x, const MatrixProduct& y) {
     if (!(x.batch == y.batch && x.rows == y.rows && x.inner == y.inner && x.dtype == y.dtype)) return false;
+    if (x.moves_tokens != y.moves_tokens) return false;
     if (x.outer.size() != y.outer.size()) return false;
     for (std::size_t i = 0; i < x.outer.size(); ++i) {
       if (!(x.outer[i] == y.outer[i])) return false;
@@ -158,7 +161,7 @@ struct Op {
   bool shares_weights = false;  // they are another op's, and counted there
   bool weights_at_half =
       false;               // they stay at 16 bits beside copies of fewer, whatever --fp8-param-gather is of
-  bool frozen = false;     // its weights have no gradient
+  bool frozen = false;     // its weights, or its mask, have no gradient
   bool quantized = false;  // its weights are of fewer bits, and made BF16 for each use (model/adapters.hpp)
   bool reads_gathered = false;  // its input as an op before it gathered that, which it keeps so
   SmallOperators operators{};
@@ -245,13 +248,14 @@ inline constexpr std::array<Spelling<Placement>, 8> spellings<Placement>{{
     {Placement::expert_rows, "expert_rows"},
 }};
 template <>
-inline constexpr std::array<Spelling<OpKind>, 11> spellings<OpKind>{{
+inline constexpr std::array<Spelling<OpKind>, 12> spellings<OpKind>{{
     {OpKind::normalization, "normalization"},
     {OpKind::linear, "linear"},
     {OpKind::batched_matmul, "batched_matmul"},
     {OpKind::softmax, "softmax"},
     {OpKind::flash_attention, "flash_attention"},
     {OpKind::scan, "scan"},
+    {OpKind::mask_product, "mask_product"},
     {OpKind::elementwise, "elementwise"},
     {OpKind::copy, "copy"},
     {OpKind::embedding, "embedding"},

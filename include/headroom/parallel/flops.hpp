@@ -1,4 +1,5 @@
-// FLOPs of one iteration, GEMMs only [K22 appendix A]. Model FLOPs are what the model needs. Hardware FLOPs
+// FLOPs of one iteration, GEMMs only [K22 appendix A]. Model FLOPs are what the model needs, to which products
+// with masks, that only move tokens, add none. Hardware FLOPs
 // are what runs, recomputation included. MFU and HFU divide these by iteration time, number of GPUs and peak.
 #pragma once
 
@@ -12,6 +13,9 @@ namespace detail {
 
 // Returns the forward FLOPs of `ops` for all B sequences of an iteration, summed over all ranks.
 constexpr Expr iteration_flops(const OpTable& table, OpSet ops) {
+  for (std::size_t i = 0; i < table.ops().size(); ++i) {
+    if (table.ops()[i].kind == OpKind::mask_product) ops = ops & ~op_bit(i);
+  }
   return forward_flops(table, {}, ops).substitute(Symbol::micro_batch, symbols::B);
 }
 

@@ -117,7 +117,11 @@ constexpr Expr weights_on_rank(const MatrixProduct& product, const Sharding& sha
 // Returns the FLOPs of a GEMM on one rank: one multiplication and one addition for each row, inner and outer
 // element.
 constexpr Expr flops_on_rank(const MatrixProduct& product, const Sharding& sharding) {
-  return 2 * of_own_tokens(on_rank(product.rows, sharding), sharding) * weights_on_rank(product, sharding);
+  const Monomial rows = of_own_tokens(on_rank(product.rows, sharding), sharding);
+  if (!product.moves_tokens) return 2 * rows * weights_on_rank(product, sharding);
+  return 2 * rows * on_rank(product.batch, sharding) *
+         of_own_tokens(on_rank(product.inner, sharding), sharding) *
+         of_own_tokens(on_rank(product.outer[0], sharding), sharding);
 }
 
 // Returns the bytes of one element, including its part of the scale of its block.

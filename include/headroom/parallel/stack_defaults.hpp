@@ -7,19 +7,23 @@
 #include <vector>
 
 #include "headroom/hardware/software.hpp"
+#include "headroom/model/expert_load.hpp"
 #include "headroom/model/transformer.hpp"
 #include "headroom/parallel/strategy.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom {
 
-// Returns the strategy with the stack's optimizer and dtype of gradients, and with kept outputs if its stages
-// keep them. Autocast keeps the weights of a model in fp32 (`kernels.weight_copies`); then gradients and main
+// Returns the strategy with the stack's optimizer and dtype of gradients, with kept outputs if its stages keep
+// them, and with experts padded to their capacity if it masks tokens and the model gives one. Autocast keeps the weights of a model in fp32 (`kernels.weight_copies`); then gradients and main
 // parameters are fp32 on any stack.
 inline Strategy with_stack_defaults(Strategy strategy, const Software& software, const Transformer& model) {
   strategy.optimizer = software.optimizer;
   strategy.gradient_dtype = software.gradient_dtype;
   if (software.memory.keeps_outputs) strategy.keep_pipeline_outputs = true;
+  const bool masks = software.expert_routing && software.expert_routing->value == ExpertRouting::masked;
+  if (masks && has_capacities(model) && strategy.moe_dispatcher == Dispatcher::alltoall)
+    strategy.moe_pad_to_capacity = true;
   if (model.architecture.kernels.weight_copies) {
     strategy.optimizer.main_params = MainParams::fp32;
     strategy.gradient_dtype = Dtype::fp32;

@@ -187,6 +187,7 @@ HEADROOM_VECTOR_CONSTEXPR StreamingKernels forward_traffic(const OpTable& table,
       kernels.push_back({op.name, 2 * whole_bytes(table[op.outputs[0]], sharding)});
       break;
     case OpKind::batched_matmul:
+    case OpKind::mask_product:
     case OpKind::flash_attention:
     case OpKind::scan:
     case OpKind::transfer:
@@ -252,6 +253,7 @@ HEADROOM_VECTOR_CONSTEXPR StreamingKernels backward_traffic(const OpTable& table
       break;
     }
     case OpKind::batched_matmul:
+    case OpKind::mask_product:
     case OpKind::flash_attention:
     case OpKind::scan:
     case OpKind::transfer:

@@ -286,12 +286,7 @@ void once_padding(const RuleCase& it, VisitCase visit) {
 
 constexpr std::array capacity_rows{
     Rule{
-        "moe_pad_to_capacity",
-        [](const RuleCase& it) {
-          return !any_layer(it.model, [](const Architecture& layer) {
-            return layer.experts && !layer.experts->capacity_factor;
-          });
-        },
+        "moe_pad_to_capacity", [](const RuleCase& it) { return has_capacities(it.model); },
         "needs `capacity_factor` in the model's experts: it sets the padded token count relative to the mean",
         "Megatron-Core, transformer_config.py, moe_pad_expert_input_to_capacity"},
     Rule{"moe_pad_to_capacity",
