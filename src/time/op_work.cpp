@@ -107,10 +107,7 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
     if (collective.op == static_cast<int>(op)) work.collectives.push_back(collective);
   }
   for (const MatrixProduct& product : row.products) {
-    const auto own = [&](const Amount& extent) {
-      const Monomial all = on_rank(extent, sharding);
-      return product.moves_tokens ? of_own_tokens(all, sharding) : all;
-    };
+    const Monomial inner = on_rank(product.inner, sharding);
     // A value's gradient has the value's dtype. Casts of operands run in the same kernel.
     ProductWork extents{.dtype = product.dtype,
                         .result = table[row.outputs[0]].dtype,
@@ -118,8 +115,8 @@ OpWork op_work(const OpTable& table, std::size_t op, const Collectives& inserted
                         .right_gradient = row.inputs.size() > 1 ? table[row.inputs[1]].dtype : Dtype::half,
                         .batch = on_rank(product.batch, sharding),
                         .rows = of_own_tokens(on_rank(product.rows, sharding), sharding),
-                        .inner = own(product.inner)};
-    for (const Amount& outer : product.outer) extents.outer.push_back(own(outer));
+                        .inner = product.sums_tokens ? of_own_tokens(inner, sharding) : inner};
+    for (const Amount& outer : product.outer) extents.outer.push_back(on_rank(outer, sharding));
     work.products.push_back(extents);
   }
   if (row.kind == OpKind::flash_attention) {

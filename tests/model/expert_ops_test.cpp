@@ -136,8 +136,8 @@ TEST_CASE(
   const OpTable table = layer_ops(masked, false, Dispatcher::alltoall, false, true);
   const OpSet moves = ops_named(table, {"permute", "unpermute"});
   CHECK(forward_flops(table, {}, moves) == 4 * q * I * s * s * b * h);
-  // A rank moves its own tokens to its own share of the capacity.
-  CHECK(forward_flops(table, shared, moves) == 4 * q * I * s * s * b * h / (c * c * t * t));
+  // A rank moves its own tokens to the places of all experts, and theirs back.
+  CHECK(forward_flops(table, shared, moves) == 4 * q * I * s * s * b * h / (c * t));
   CHECK(detail::iteration_flops(table, every_op(table)) ==
         detail::iteration_flops(indexed, every_op(indexed)));
   // Each mask has a row for every token and a column for every place.
@@ -146,6 +146,8 @@ TEST_CASE(
     if (op.name == "masks") masks += table[op.outputs[0]].elements + Expr(table[op.outputs[1]].elements);
   }
   CHECK(masks == 2 * q * I * s * s * b);
+  // The second mask holds the probabilities, which no rank sends and no kernel multiplies with.
+  for (const Value& value : table.values()) CHECK(value.name != "expert probabilities");
   // Without a capacity to pad to there are no places, and tokens are copied.
   CHECK(ops_named(layer_ops(masked), {"masks"}) == 0);
 }

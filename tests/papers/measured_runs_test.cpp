@@ -86,8 +86,8 @@ SHARED_TEST_CASE("runs of other hardware: masks of experts explain what capaciti
   const Outcome outcome = outcome_of(runs);  // nothing was fitted to them
   REQUIRE(outcome.groups.size() == 1);
   CHECK(outcome.groups.front().rows == 24);
-  CHECK(outcome.groups.front().worst_absolute <= 0.08);
-  CHECK(std::abs(outcome.groups.front().mean) <= 0.04);
+  CHECK(outcome.groups.front().worst_absolute <= 0.10);
+  CHECK(std::abs(outcome.groups.front().mean) <= 0.05);
 }
 
 SHARED_TEST_CASE(

@@ -3,10 +3,8 @@
 // experts, shared_experts].
 //
 //   sent             router  route  permute  dispatch  sort  EXPERTS  unsort  combine  unpermute
+//   masked           router  route  masks  permute  dispatch  EXPERTS  combine  unpermute
 //   gathered         router  route  dispatch  permute  EXPERTS  unpermute  [cast_sums]  combine  [cast_back]
-//
-//   With one-hot masks (ExpertRouting::masked), a row `masks` precedes permute, and permute and unpermute are
-//   products with them.
 //
 //   If experts read latent tokens, latent_down follows route, and latent_up follows the last row.
 //
@@ -31,10 +29,10 @@ namespace headroom {
 // Values that a rank's experts read, and the map that returns their output.
 struct ExpertRows {
   ValueId input;
-  ValueId factors;         // probabilities
-  ValueId order;           // which row each came from
-  ValueId tokens;          // where those are sorted a first time before they leave their rank: likewise
-  ValueId mask = nowhere;  // that brings them back, if a mask does
+  ValueId factors;  // probabilities; nowhere: a mask holds them
+  ValueId order;    // which row each came from
+  ValueId
+      tokens;  // likewise, where those are sorted before they leave their rank; or the mask that returns them
   ValueId sent =
       nowhere;  // from its rank, which the forward pass's code refers to until the tokens are back,
   ValueId received =
@@ -68,15 +66,6 @@ constexpr bool masks_tokens(const OpBuilder& layer) {
   return layer.pads_to_capacity && layer.arch.kernels.expert_routing == ExpertRouting::masked;
 }
 
-// Returns the product that moves tokens of `from` rows, features first, to `to` rows, for each sequence.
-constexpr MatrixProduct moved(const OpBuilder& layer, const Monomial& from, const Monomial& to) {
-  return {.batch = {symbols::b, Placement::whole},
-          .rows = {width_read(layer), Placement::whole},
-          .inner = {from, Placement::boundary},
-          .outer = {{to, Placement::boundary}},
-          .moves_tokens = true};
-}
-
 // Adds the rows that send each token to the ranks of its experts.
 constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
   using namespace symbols;
@@ -91,22 +80,6 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
   permute.outputs = {tokens, probabilities, map};
   permute.saves = {{map, row_origin}};
   permute.operators = sends_once_to_each_rank(layer.dispatcher) ? routing::layout : routing::splits;
-  ValueId weighing = nowhere;
-  if (masks_tokens(layer)) {
-    const Monomial places = q * I * s;  // of a sequence's tokens among all experts
-    const auto mask = [&](std::string_view name) { return layer.table.value({name, s * places * b}); };
-    const ValueId where = mask("dispatch mask");
-    weighing = mask("combine mask");
-    layer.table.op(
-        {.name = "masks", .inputs = {choice.probabilities, choice.map}, .outputs = {where, weighing}});
-    permute = {.name = "permute",
-               .kind = OpKind::mask_product,
-               .inputs = {input, where},
-               .outputs = {tokens, probabilities},
-               .saves = {{where, why::other_factor}},
-               .products = {moved(layer, s, places)},
-               .frozen = true};
-  }
   layer.table.op(permute);
 
   // The busiest rank receives I times the mean.
@@ -137,7 +110,6 @@ constexpr ExpertRows sent_rows(OpBuilder& layer, ValueId input, const Choice& ch
           .factors = factors,
           .order = order,
           .tokens = map,
-          .mask = weighing,
           .sent = copies_tokens ? tokens : nowhere,
           .received = copies_tokens || layer.pads_rows ? received : nowhere};
 }
@@ -204,18 +176,11 @@ constexpr ValueId returned_sums(OpBuilder& layer, const ExpertRows& rows, ValueI
                   .outputs = {returned},
                   .exchanges = {across(ParallelAxis::expert, Conjugate::combine, sent)}});
   const ValueId summed = layer.table.value({"sum over experts", s * b * width});
-  Op unpermute{.name = "unpermute",
-               .kind = OpKind::copy,
-               .inputs = {returned},
-               .outputs = {summed},
-               .saves = {{rows.tokens, row_origin}}};
-  if (rows.mask != nowhere) {
-    unpermute.kind = OpKind::mask_product;
-    unpermute.inputs.push_back(rows.mask);
-    unpermute.saves = {{returned, why::other_factor}, {rows.mask, why::other_factor}};
-    unpermute.products = {moved(layer, q * I * s, s)};
-  }
-  layer.table.op(unpermute);
+  layer.table.op({.name = "unpermute",
+                  .kind = OpKind::copy,
+                  .inputs = {returned},
+                  .outputs = {summed},
+                  .saves = {{rows.tokens, row_origin}}});
   layer.table.hold(rows.sent);
   layer.table.hold(rows.received);
   if (rows.received != nowhere) layer.table.hold(sent);  // combine: output
@@ -252,6 +217,67 @@ constexpr ValueId scattered_sums(OpBuilder& layer, const ExpertRows& rows, Value
   if (dtype == Dtype::half) return scattered;
   const ValueId summed = sums("sum over experts", Dtype::half, Placement::boundary);
   layer.table.op({.name = "cast_back", .kind = OpKind::copy, .inputs = {scattered}, .outputs = {summed}});
+  return summed;
+}
+
+// Adds the rows that make the masks of each sequence, and send tokens to the places of their experts by a
+// product with the first. The second brings them back, and holds the probabilities.
+constexpr ExpertRows masked_rows(OpBuilder& layer, ValueId input, const Choice& choice) {
+  using namespace symbols;
+  const Monomial width = width_read(layer);
+  const Monomial places = q * I * s;  // of a sequence's tokens among all experts
+  const auto mask = [&](std::string_view name) { return layer.table.value({name, s * places * b}); };
+  const ValueId where = mask("dispatch mask");
+  const ValueId weighing = mask("combine mask");
+  layer.table.op(
+      {.name = "masks", .inputs = {choice.probabilities, choice.map}, .outputs = {where, weighing}});
+  const ValueId placed = layer.table.value({"permuted tokens", places * b * width});
+  layer.table.op({.name = "permute",
+                  .kind = OpKind::mask_product,
+                  .inputs = {input, where},
+                  .outputs = {placed},
+                  .saves = {{where, why::other_factor}},
+                  .products = {{.batch = {b, Placement::whole},
+                                .rows = {width, Placement::whole},
+                                .inner = {s, Placement::boundary},
+                                .outer = {{places, Placement::whole}},
+                                .sums_tokens = true}},
+                  .frozen = true});
+  const ValueId received = layer.table.value({"received tokens", places * b * width});
+  const ValueId gathered =
+      layer.table.value({"expert input", places * b * width, Dtype::half, Placement::routed});
+  layer.table.op({.name = "dispatch",
+                  .kind = OpKind::transfer,
+                  .inputs = {placed},
+                  .outputs = {received, gathered},
+                  .exchanges = {across(ParallelAxis::expert, Conjugate::dispatch, received),
+                                across(ParallelAxis::expert_tensor, Conjugate::g, gathered)}});
+  return {.input = gathered, .factors = nowhere, .order = nowhere, .tokens = weighing};
+}
+
+// Adds the rows that bring the experts' output back by a mask. Returns the sums over experts.
+constexpr ValueId masked_sums(OpBuilder& layer, const ExpertRows& rows, ValueId output) {
+  using namespace symbols;
+  const Monomial width = width_read(layer);
+  const Monomial places = q * I * s;
+  const ValueId sent = layer.table.value({"output of the experts", places * b * width});
+  const ValueId returned = layer.table.value({"returned tokens", places * b * width});
+  layer.table.op({.name = "combine",
+                  .kind = OpKind::transfer,
+                  .inputs = {output},
+                  .outputs = {sent, returned},
+                  .exchanges = {across(ParallelAxis::expert_tensor, Conjugate::g_bar, output),
+                                across(ParallelAxis::expert, Conjugate::combine, sent)}});
+  const ValueId summed = layer.table.value({"sum over experts", s * b * width});
+  layer.table.op({.name = "unpermute",
+                  .kind = OpKind::mask_product,
+                  .inputs = {rows.tokens, returned},
+                  .outputs = {summed},
+                  .saves = {{returned, why::other_factor}, {rows.tokens, why::other_factor}},
+                  .products = {{.batch = {b, Placement::whole},
+                                .rows = {s, Placement::boundary},
+                                .inner = {places, Placement::whole},
+                                .outer = {{width, Placement::whole}}}}});
   return summed;
 }
 
@@ -340,7 +366,8 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   };
   const bool gated = projections == 2;
   const ValueId up = value(gated ? "gate and up" : "up", projections * rows * g, Placement::split);
-  const bool scale_inputs = layer.arch.experts->scale_inputs;
+  const bool weighs = factors != nowhere;
+  const bool scale_inputs = layer.arch.experts->scale_inputs && weighs;
   ValueId scaled = input;
   if (scale_inputs) {
     scaled = value("scaled input", rows * width, Placement::routed);
@@ -351,8 +378,10 @@ constexpr ValueId grouped_experts(OpBuilder& layer, const ExpertRows& given) {
   }
   linear("expert_up", scaled, up, {width, Placement::whole}, {projections * g, Placement::expert_split},
          true);
-  const bool of_outputs = layer.arch.kernels.expert_weighting != ExpertWeighting::activation && !scale_inputs;
-  const bool unfused = layer.arch.experts->weighting == Fusion::unfused && !scale_inputs && !of_outputs;
+  const bool of_outputs =
+      weighs && layer.arch.kernels.expert_weighting != ExpertWeighting::activation && !scale_inputs;
+  const bool unfused =
+      weighs && layer.arch.experts->weighting == Fusion::unfused && !scale_inputs && !of_outputs;
   constexpr Feedforward names{
       .activation = "expert_activation", .clamp = "expert_clamp", .quantize = "expert_quantize"};
   ValueId active =
@@ -389,11 +418,17 @@ constexpr ValueId mixture(OpBuilder& layer, ValueId input) {
     tokens = layer.table.value({"latent tokens", s * b * D});
     layer.repeated_linear("latent_down", input, {tokens}, {{D, Placement::whole}});
   }
-  const ExpertRows rows =
-      gathers ? detail::gathered_rows(layer, tokens, chosen) : detail::sent_rows(layer, tokens, chosen);
-  const ValueId made = grouped_experts(layer, rows);
-  ValueId summed =
-      gathers ? detail::scattered_sums(layer, rows, made) : detail::returned_sums(layer, rows, made);
+  ValueId summed = nowhere;
+  if (detail::masks_tokens(layer)) {
+    const ExpertRows rows = detail::masked_rows(layer, tokens, chosen);
+    summed = detail::masked_sums(layer, rows, grouped_experts(layer, rows));
+  } else if (gathers) {
+    const ExpertRows rows = detail::gathered_rows(layer, tokens, chosen);
+    summed = detail::scattered_sums(layer, rows, grouped_experts(layer, rows));
+  } else {
+    const ExpertRows rows = detail::sent_rows(layer, tokens, chosen);
+    summed = detail::returned_sums(layer, rows, grouped_experts(layer, rows));
+  }
   if (experts.latent > 0) {
     const ValueId latent = summed;
     summed = layer.table.value({"projected sum", s * b * h});

@@ -87,10 +87,10 @@ enum class AttentionLayout : std::uint8_t { sequence_first, batch_first };
 // output_fp32: the output in FP32, which is saved [torchtitan, models/moe/moe.py].
 enum class ExpertWeighting : std::uint8_t { activation, output, output_fp32 };
 
-// How tokens reach the rows of experts that have a capacity.
-// indexed: copied by the index of their row.
-// masked: by products with one-hot masks of each sequence, tokens by rows of all experts, whose FLOPs grow with
-// the square of the sequence's length [GShard, arXiv:2006.16668, algorithm 1; MaxText, layers/moe.py,
+// How tokens reach experts that are padded to their capacity.
+// indexed: a copy by row index.
+// masked: GEMMs with a one-hot mask for each sequence, tokens x rows of all experts. Their FLOPs grow with
+// the square of the sequence length [GShard, arXiv:2006.16668, algorithm 1; MaxText, layers/moe.py,
 // dense_matmul].
 enum class ExpertRouting : std::uint8_t { indexed, masked };
 

@@ -100,10 +100,10 @@ struct MatrixProduct {
   Amount inner{1, Placement::whole};
   OuterExtents outer{};
   Dtype dtype = Dtype::half;  // of its factors
-  bool moves_tokens = false;  // from tokens of a rank, its inner extent, to others, its outer one
+  bool sums_tokens = false;   // the inner extent is of a rank's tokens
   friend constexpr bool operator==(const MatrixProduct& x, const MatrixProduct& y) {
     if (!(x.batch == y.batch && x.rows == y.rows && x.inner == y.inner && x.dtype == y.dtype)) return false;
-    if (x.moves_tokens != y.moves_tokens) return false;
+    if (x.sums_tokens != y.sums_tokens) return false;
     if (x.outer.size() != y.outer.size()) return false;
     for (std::size_t i = 0; i < x.outer.size(); ++i) {
       if (!(x.outer[i] == y.outer[i])) return false;

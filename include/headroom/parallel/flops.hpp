@@ -1,6 +1,6 @@
-// FLOPs of one iteration, GEMMs only [K22 appendix A]. Model FLOPs are what the model needs, to which products
-// with masks, that only move tokens, add none. Hardware FLOPs
-// are what runs, recomputation included. MFU and HFU divide these by iteration time, number of GPUs and peak.
+// FLOPs of one iteration, GEMMs only [K22 appendix A]. Model FLOPs are what the model needs. Hardware FLOPs
+// are what runs, recomputation included. Neither counts padding, or mask products, which only move tokens.
+// MFU and HFU divide these by iteration time, number of GPUs and peak.
 #pragma once
 
 #include "headroom/core/vector_constexpr.hpp"

@@ -118,10 +118,8 @@ constexpr Expr weights_on_rank(const MatrixProduct& product, const Sharding& sha
 // element.
 constexpr Expr flops_on_rank(const MatrixProduct& product, const Sharding& sharding) {
   const Monomial rows = of_own_tokens(on_rank(product.rows, sharding), sharding);
-  if (!product.moves_tokens) return 2 * rows * weights_on_rank(product, sharding);
-  return 2 * rows * on_rank(product.batch, sharding) *
-         of_own_tokens(on_rank(product.inner, sharding), sharding) *
-         of_own_tokens(on_rank(product.outer[0], sharding), sharding);
+  const Monomial own = product.sums_tokens ? share_along(Divides::tokens, sharding) : Monomial(1);
+  return 2 * rows * own * weights_on_rank(product, sharding);
 }
 
 // Returns the bytes of one element, including its part of the scale of its block.
