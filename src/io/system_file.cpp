@@ -189,12 +189,13 @@ void check_rates(const Performance& performance, Document& document) {
 
 void check(const System& system, Document& document) {
   if (system.performance) check_rates(*system.performance, document);
-  if (system.performance && system.performance->device.direct_peers &&
-      *system.performance->device.direct_peers != system.devices_per_node - 1) {
-    document.report(JsonPointer("/performance/device/direct_peers"),
-                    fmt::format("must be all others of the node, devices_per_node - 1 = {} (found {}): omit "
-                                "it where links go to switches",
-                                system.devices_per_node - 1, *system.performance->device.direct_peers));
+  if (system.performance && system.performance->device.direct_peers.value_or(system.devices_per_node) <
+                                system.devices_per_node - 1) {
+    document.report(
+        JsonPointer("/performance/device/direct_peers"),
+        fmt::format("must be at least devices_per_node - 1 = {} (found {}): each device of a node is "
+                    "linked to all others, or to switches without this field",
+                    system.devices_per_node - 1, *system.performance->device.direct_peers));
   }
   if (system.devices_per_host && system.devices_per_node % *system.devices_per_host != 0) {
     document.report(

@@ -15,7 +15,8 @@ struct Device {
   FlopsPerSecond fp32_peak;  // outside the tensor cores
   BytesPerSecond memory_bandwidth;
   BytesPerSecond link_bandwidth;  // to the other devices of the node, in each direction
-  // Devices of the node that are linked to this one directly, by a link each. Absent: links go to switches.
+  // Devices that are linked to this one directly, by one link each: at least all others of the node. Absent:
+  // links go to switches.
   std::optional<std::int64_t> direct_peers;
   std::optional<FlopsPerSecond> fp8_peak;  // dense FP8 on the tensor cores; absent without FP8 cores
   std::optional<FlopsPerSecond> fp4_peak;  // dense NVFP4 on the tensor cores; absent without FP4 cores

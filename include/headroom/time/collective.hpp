@@ -4,8 +4,8 @@
 // bytes. The faster of two protocols runs:
 //   low latency   launch + steps * step + (wire + shard * ring/local) / low-latency bandwidth
 //   ring          launch + steps * step + wire / ring bandwidth + shard / local bandwidth
-// Devices that are linked directly, as eight MI300X are, have one link to each of the others. All bandwidths
-// of a group of r are then (r - 1)/peers of those of the whole node: a pair has one link of seven.
+// Directly linked devices, such as eight MI300X, have one link to each of the others. A group of r then has
+// (r - 1)/peers of the node's ring and low-latency bandwidths: a pair has one link of seven.
 //
 // If the switches can sum (NVLS), an all-reduce takes the fastest of these two and:
 //   NVLS          launch + (1 + 1/r) bytes / switch bandwidth
