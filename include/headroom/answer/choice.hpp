@@ -35,7 +35,7 @@ struct PlanBelief {
   double odds = 0;     // that it is the fastest of the plans compared
   bool equal = false;  // to the fastest of them, within noise
   std::vector<const Drawback*> drawbacks;
-  // If runs were measured: the time of an iteration by what they tell, and whether the plan itself ran.
+  // Set if runs were measured: iteration time expected after them, its interval, and whether this plan ran.
   std::optional<Seconds> expected;
   std::optional<IterationInterval> interval;
   bool ran = false;
@@ -77,10 +77,10 @@ Space ruling_out(Space space, const std::vector<TrialResult>& measured);
 
 // Puts the chosen plan first: makes the first plans simpler (search/choice.hpp), takes in what was measured,
 // and ranks. Compares the first `compared_plans` that have the verdict of the first; they must be confirmed.
-// A measured strategy becomes a plan if the space admits it and it fits as well; if not, its time still tells
-// of the others. Trials may also be of the points of the Pareto front in `front`, which must be confirmed.
+// A measured strategy becomes a plan if the space admits it and it fits as well; if not, its time still
+// updates the belief in the others. Trials may also come from `front`, confirmed points of the Pareto front.
 // Expects at least one plan, of a search with one request and space, and a system with performance figures.
-// Throws InputError, by the name of a run, if its strategy is not legal.
+// Throws InputError, which names the run, if the strategy of a run is not legal.
 PlanChoice choose(std::vector<Candidate>& plans, const std::vector<Candidate>& front, const Request& base,
                   const Space& space, const ChoiceQuestion& question);
 

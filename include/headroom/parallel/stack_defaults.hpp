@@ -14,9 +14,10 @@
 
 namespace headroom {
 
-// Returns the strategy with the stack's optimizer and dtype of gradients, with kept outputs if its stages keep
-// them, and with experts padded to their capacity if it masks tokens and the model gives one. Autocast keeps the weights of a model in fp32 (`kernels.weight_copies`); then gradients and main
-// parameters are fp32 on any stack.
+// Returns the strategy with the stack's optimizer and gradient dtype. Also keeps pipeline outputs if the
+// stack's stages keep them, and pads experts to capacity if the stack routes by masks, all experts have a
+// capacity factor and the dispatcher is alltoall. Autocast keeps a model's weights in fp32
+// (`kernels.weight_copies`); then gradients and main parameters are fp32 on any stack.
 inline Strategy with_stack_defaults(Strategy strategy, const Software& software, const Transformer& model) {
   strategy.optimizer = software.optimizer;
   strategy.gradient_dtype = software.gradient_dtype;

@@ -31,7 +31,7 @@ enum class RankedBy : std::uint8_t { preference, time };
 Ranking ranked(const Request& base, std::span<const Candidate> candidates, const TimeBelief& belief,
                RankedBy by = RankedBy::preference);
 
-// Returns whether the predicted time of x is equal to that of y, which is less, within noise.
+// Returns whether the predicted time of x exceeds that of y by no more than noise.
 bool equal_within_noise(const Candidate& x, const Candidate& y, const SharedErrors& errors);
 
 // Returns the candidate after single changes that the space admits, each to less time with the price of

@@ -190,10 +190,10 @@ std::vector<Precision> precisions_of(const Request& base, const Space& space);
 // what the request offloads.
 void check_devices(const Request& base, const Space& space);
 
-// Returns the schedules that a search tries by default: those that the stack runs, except GPipe and looped
-// breadth-first if it runs 1F1B. These two save more than 1F1B and interleaved schedules and are no faster. 1F1B
-// is among them on any stack, as what a single pipeline rank runs. For a stack that
-// runs every schedule, returns 1F1B and interleaved.
+// Returns the schedules that a search tries by default. If the stack runs 1F1B: its schedules without GPipe
+// and looped breadth-first, which save more than 1F1B and interleaved schedules and are no faster. Otherwise:
+// its schedules and 1F1B, which a single pipeline rank runs. For a stack that runs every schedule: 1F1B and
+// interleaved.
 std::vector<ScheduleKind> searched_schedules(const Software& software);
 
 // Returns the layouts that a stack launches without help.

@@ -42,8 +42,8 @@ IterationInterval interval(const TimeBelief& belief, std::size_t of);
 // Returns the standard deviation of the logarithm of the ratio of two strategies' times.
 double deviation_between(const TimeBelief& belief, std::size_t x, std::size_t y);
 
-// Returns whether the logarithm of a ratio of times is within noise of this standard deviation: the odds that
-// the time above is really the longer one are below `interval_level`.
+// Returns whether `longer`, the logarithm of the ratio of two times, is within noise of standard deviation
+// `deviation`: the odds that the longer time really is the longer one are below `interval_level`.
 bool within_noise(double longer, double deviation);
 
 // Returns whether x is equal to y within noise.
