@@ -1,7 +1,9 @@
 """Clients of `headroom serve` and of the C library, for the tests of this folder."""
 
 import atexit
+import contextlib
 import ctypes
+import http.client
 import json
 import subprocess
 import urllib.error
@@ -62,6 +64,16 @@ class Http:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", **(headers or {})}
         return self._answer(urllib.request.Request(self.address + path, data, headers))
+
+    def begin(self, path, headers):
+        """Posts the headers alone, and waits for the answer: a server that refuses may close before a body is sent."""
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=600)
+        connection.putrequest("POST", path)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        with contextlib.closing(connection), connection.getresponse() as reply:
+            return reply.status, reply.read().decode()
 
     @staticmethod
     def _answer(request):

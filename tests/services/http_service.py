@@ -101,7 +101,7 @@ class Service(unittest.TestCase):
                                  (403, self.server.post("/v1/plan", {}, {"Origin": "https://example.org"})),
                                  (403, self.server.get("/health", {"Host": "example.org"})),
                                  (403, self.server.get("/health", {"Host": "127.example.org"})),
-                                 (411, self.server.post("/v1/plan", {}, {"Transfer-Encoding": "chunked"})),
+                                 (411, self.server.begin("/v1/plan", {"Transfer-Encoding": "chunked"})),
                                  (400, self.server.post("/v1/ask", b"")),
                                  (400, self.server.post("/v1/estimate", b'{"model":"m"},"files":{"m":"x"}')),
                                  (400, self.server.post("/v1/estimate", {"model": "llama-3-8b\0x"})),
