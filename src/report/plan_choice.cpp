@@ -18,8 +18,8 @@ OrderedJson names_json(const std::vector<const Drawback*>& drawbacks) {
 }
 
 std::vector<std::string> texts_of(const std::vector<const Drawback*>& drawbacks) {
-  std::vector<std::string> texts;
-  for (const Drawback* const drawback : drawbacks) texts.emplace_back(drawback->text);
+  std::vector<std::string> texts(drawbacks.size());
+  std::transform(drawbacks.begin(), drawbacks.end(), texts.begin(), [](const Drawback* drawback) { return drawback->text; });
   return texts;
 }
 
