@@ -19,7 +19,8 @@ OrderedJson names_json(const std::vector<const Drawback*>& drawbacks) {
 
 std::vector<std::string> texts_of(const std::vector<const Drawback*>& drawbacks) {
   std::vector<std::string> texts(drawbacks.size());
-  std::transform(drawbacks.begin(), drawbacks.end(), texts.begin(), [](const Drawback* drawback) { return drawback->text; });
+  std::transform(drawbacks.begin(), drawbacks.end(), texts.begin(),
+                 [](const Drawback* drawback) { return drawback->text; });
   return texts;
 }
 

@@ -203,6 +203,10 @@ Table csv_table(const PlanReply& report) {
                                    {"peak_bytes"},
                                    {"headroom_bytes"}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
+  if (report.choice) {
+    for (const char* const name : {"odds_of_fastest", "equal_within_noise", "expected_seconds", "measured"})
+      table.columns.push_back({name});
+  }
   for (const std::string& name : training_csv_columns(report.training)) table.columns.push_back({name});
   const auto yes = [](bool value) { return std::string(value ? "true" : "false"); };
   for (std::size_t i = 0; i < report.result.plans.size(); ++i) {
@@ -250,6 +254,14 @@ Table csv_table(const PlanReply& report) {
         whole(one.peak.count()),
         whole((system_of(report, one).memory - one.peak).count())};
     row.insert(row.end(), cells.begin(), cells.end());
+    if (report.choice) {
+      const bool compared = i < report.choice->plans.size();
+      const PlanBelief belief = compared ? report.choice->plans[i] : PlanBelief{};
+      row.push_back(compared ? fmt::format("{}", belief.odds) : "");
+      row.push_back(compared ? yes(belief.equal) : "");
+      row.push_back(belief.expected ? fmt::format("{}", belief.expected->count()) : "");
+      row.push_back(compared ? yes(belief.ran) : "");
+    }
     table.rows.push_back(std::move(row));
     if (!outlook.training) continue;
     for (std::string& cell : training_csv_cells(*outlook.training)) {
