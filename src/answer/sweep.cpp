@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/answer/choice.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
@@ -108,7 +109,7 @@ SweepRow row_of(const Request& base, const SearchResult& result, const Training&
 }
 
 SweepRow answer(const PointQuestion& question, const Watch& watch) {
-  const auto& [request, space, training] = question;
+  const auto& [request, space, training, by] = question;
   if (!space) return row_of(settled(evaluate(request)), training);
   if (std::vector<Problem> problems = value_illegalities(request, *space); !problems.empty())
     throw InputError(std::move(problems));
@@ -116,7 +117,10 @@ SweepRow answer(const PointQuestion& question, const Watch& watch) {
   SearchResult result = search(request, *space, options);
   widen(result, request, *space, options);
   if (result.undecided) return {};
-  confirm(result, {.plans = 1, .pareto = 0}, request, *space, 1);
+  const bool chooses = request.system.performance && by == RankedBy::preference;
+  confirm(result, {.plans = chooses ? compared_plans : 1, .pareto = 0}, request, *space, 1);
+  if (chooses && !result.plans.empty())
+    choose(result.plans, result.pareto, request, *space, {.by = by, .measured = {}});
   return row_of(request, result, training);
 }
 

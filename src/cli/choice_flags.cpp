@@ -68,10 +68,15 @@ std::vector<TrialResult> runs_of(const std::string& text, const std::string& fil
 
 }  // namespace
 
+void add_exact_flag(Command command, bool& exact) {
+  command.in(topic::answer)
+      .flag("--exact", exact,
+            "Rank by predicted time alone, even where plans are equal within the errors of predictions");
+}
+
 void add_choice_flags(Command command, ChoiceFlags& flags) {
+  add_exact_flag(command, flags.exact);
   command = command.in(topic::answer);
-  command.flag("--exact", flags.exact,
-               "Rank by predicted time alone, even where plans are equal within the errors of predictions");
   command.option("--trial", flags.trials, "N",
                  "Name up to N plans whose measured times would tell best which plan is the fastest. "
                  "--launch-dir writes a launch of each, and trials.json for their times");

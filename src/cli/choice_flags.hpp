@@ -16,6 +16,7 @@ struct ChoiceFlags {
   std::string measured;  // a file
 };
 
+void add_exact_flag(Command command, bool& exact);
 void add_choice_flags(Command command, ChoiceFlags& flags);
 
 // Returns what is asked, without what was measured. Adds a problem where the question has no choice to make.

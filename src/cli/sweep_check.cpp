@@ -70,9 +70,10 @@ class SweepCheck {
   // What keeps these arguments from being a request; and whether it is legal, where that is asked.
   std::vector<Problem> mistakes(const Arguments& arguments, bool of_legality) {
     try {
-      const auto [request, space, training] = reader_.read(arguments);
+      const PointQuestion point = reader_.read(arguments);
       if (!of_legality) return {};
-      return space ? value_illegalities(request, *space) : illegalities(request, request.strategy);
+      return point.space ? value_illegalities(point.request, *point.space)
+                         : illegalities(point.request, point.request.strategy);
     } catch (const InputError& error) {
       return error.problems();
     }

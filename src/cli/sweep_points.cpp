@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "cli/choice_flags.hpp"
 #include "cli/other_names.hpp"
 #include "headroom/interop/hugging_face.hpp"
 #include "headroom/io/model_file.hpp"
@@ -67,6 +68,7 @@ void add_point_flags(Command command, SweepKind kind, PointFlags& flags) {
     add_system_flags(command, flags.system);
   } else {
     add_search_flags(command, flags.request, flags.system, flags.space);
+    add_exact_flag(command, flags.exact);
   }
   // A launch script is one run, and a sweep asks for many.
   command.find("model").describe("MODEL", "Model's name (headroom list models) or model file");
@@ -136,6 +138,7 @@ PointQuestion PointReader::read(const std::vector<std::string>& arguments) {
   }
   if (kind_ == SweepKind::plan) {
     point.space = read_space(flags_->space, point.request.software, problems);
+    point.by = flags_->exact ? RankedBy::time : RankedBy::preference;
     if (problems.empty()) use_default_batch(flags_->request, *point.space, point.request);
   }
   point.training = read_training(flags_->capacity, problems);

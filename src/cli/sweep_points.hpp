@@ -20,6 +20,7 @@ struct PointFlags {
   SystemFlags system;
   SpaceFlags space;  // of a search
   CapacityFlags capacity;
+  bool exact = false;  // of a search
 };
 
 // The flags of estimate, or those of plan that say what is searched.

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "headroom/answer/plan.hpp"
+#include "headroom/answer/sweep.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "search/stack_search.hpp"
 
@@ -31,6 +33,19 @@ TEST_CASE("plan: the chosen plan is even unless no even one is within 3%, and --
   double odds = 0;
   for (const PlanBelief& belief : robust.choice->plans) odds += belief.odds;
   CHECK(odds <= 1 + 1e-9);
+}
+
+TEST_CASE("a sweep of plans chooses as plan does") {
+  const auto it = searched("gpt-22b", "dgx-a100-80g", "megatron-core-2025", 8, 16);
+  Space space = it.space;
+  space.breadth = Breadth::wide;
+  for (const RankedBy by : {RankedBy::preference, RankedBy::time}) {
+    const PlanReply reply =
+        answer(PlanQuestion{.base = it.base, .space = space, .choice = {.by = by, .measured = {}}});
+    const SweepRow row = answer(PointQuestion{.request = it.base, .space = space, .training = {}, .by = by});
+    const Strategy& first = reply.result.plans.front().strategy;
+    CHECK(row.strategy == edits_of(first, reply.base.software, reply.base.model));
+  }
 }
 
 TEST_CASE("plan: what was measured ranks the plans again") {

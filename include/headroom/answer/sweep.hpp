@@ -12,6 +12,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/capacity.hpp"
+#include "headroom/search/choice.hpp"
 #include "headroom/search/search.hpp"
 
 namespace headroom {
@@ -94,7 +95,8 @@ std::string problem_text(const SweepRow& row);
 struct PointQuestion {
   Request request;
   std::optional<Space> space;
-  Training training;  // cost of a training run, if its tokens are known
+  Training training;                   // cost of a training run, if its tokens are known
+  RankedBy by = RankedBy::preference;  // how a search chooses among plans that are equal within noise
 };
 
 // Answers the question of a point. Throws InputError if the strategy is not legal; row_at() makes a row of
