@@ -75,8 +75,11 @@ void use_stack_optimizer(const RequestFlags& asked, Request& request) {
 
 void use_stack_defaults(const RequestFlags& asked, Request& request) {
   use_stack_optimizer(asked, request);
-  if (asked.text("data_sharding")) return;
-  request.strategy.data_sharding = default_sharding(request.software, request.strategy);
+  Strategy& strategy = request.strategy;
+  if (!asked.text("schedule") && strategy.pipeline_parallel > 1 &&
+      strategy.schedule == implied_schedule(strategy.virtual_pipeline))
+    strategy.schedule = default_schedule(request.software, strategy.virtual_pipeline);
+  if (!asked.text("data_sharding")) strategy.data_sharding = default_sharding(request.software, strategy);
 }
 
 }  // namespace headroom::cli

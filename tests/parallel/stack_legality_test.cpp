@@ -6,8 +6,18 @@
 
 #include "headroom/io/software_file.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 
 namespace headroom {
+
+TEST_CASE("stack: a pipeline for which no schedule was named takes one that the stack has") {
+  const Software maxtext = read_software("maxtext-2025");
+  CHECK(default_schedule(maxtext, 1) == ScheduleKind::gpipe);
+  CHECK(default_schedule(maxtext, 4) == ScheduleKind::looped_bfs);
+  CHECK(default_schedule(read_software("dualpipe-2025"), 1) == ScheduleKind::dualpipe);
+  CHECK(default_schedule(read_software("own"), 1) == ScheduleKind::one_forward_one_backward);
+  CHECK(default_schedule(read_software("own"), 2) == ScheduleKind::interleaved);
+}
 
 TEST_CASE("stack: exchanges and precisions are those that it lists, where they are used") {
   const Software titan = read_software("torchtitan-2025");

@@ -52,6 +52,18 @@ inline DataSharding default_sharding(const Software& software, const Strategy& s
   return replicas(strategy) == 1 ? sharding_of_one(software, strategy) : least_sharding(software);
 }
 
+// Returns the default schedule: 1F1B, interleaved with virtual stages, or else the first of the stack's schedules
+// that takes as many.
+inline ScheduleKind default_schedule(const Software& software, std::int64_t virtual_pipeline) {
+  const ScheduleKind usual = implied_schedule(virtual_pipeline);
+  const std::vector<ScheduleKind>& offered = software.schedules;
+  if (offered.empty() || std::find(offered.begin(), offered.end(), usual) != offered.end()) return usual;
+  const auto first = std::find_if(offered.begin(), offered.end(), [&](ScheduleKind kind) {
+    return admits_virtual_pipeline(kind, virtual_pipeline);
+  });
+  return first == offered.end() ? usual : *first;
+}
+
 // Returns the global batch of a strategy for which none was named. Four microbatches on each pipeline keep the
 // bubble of 1F1B below a quarter of the iteration.
 inline std::int64_t default_global_batch(const Strategy& strategy) {
