@@ -6,7 +6,6 @@ usage: sharded_commands.py --bin DIR
 import argparse
 import os
 import pty
-import shutil
 import signal
 import subprocess
 import sys
@@ -105,6 +104,7 @@ def progress_is_for_terminals(program):
 # Runs what is submitted at once, in the environment that Slurm gives a job, and prints the job's number.
 SBATCH = """#!/usr/bin/env bash
 set -euo pipefail
+[[ ${1-} != --version ]] || exit 0
 array=() wrap= id=$(($(cat "$0.id" 2>/dev/null || echo 100) + 1))
 echo "$id" > "$0.id"
 while [[ ${1-} == --* ]]; do
@@ -130,15 +130,20 @@ def examples_join_their_parts(program, folder):
     stand_in.chmod(0o755)
     environment = {**os.environ, "PATH": f"{folder}:{program.parent}:{os.environ['PATH']}"}
     results = []
-    for name, needs in (("sweep_slurm", "sbatch"), ("sweep_parallel", "parallel")):
-        if shutil.which(needs, path=environment["PATH"]) is None:
-            print(f"examples/{name}.sh: skipped, there is no {needs} here")
+    smk = ["snakemake", "--quiet", "all", "--cores", "2", "--directory", folder, "--snakefile", ROOT / "examples/sweep.smk"]
+    for name, needs, command in (("sweep_slurm.sh", "sbatch --version", []), ("sweep_parallel.sh", "parallel --version", []),
+                                 ("sweep.smk", "snakemake --version", [*smk, "--config"]),
+                                 ("sweep_dask.py", "python3 -c 'import distributed'", [])):
+        if subprocess.run(needs, shell=True, env=environment, capture_output=True, check=False).returncode != 0:
+            print(f"examples/{name}: skipped, '{needs}' fails here")
             continue
-        done = run(ROOT / "examples" / f"{name}.sh", folder / f"a {name}", env=environment)
+        into = folder / f"a {name}"
+        argument = f"folder={into}" if command else into
+        done = run(*(command or [ROOT / "examples" / name]), argument, env=environment)
         check(done.returncode == 0, f"{name}: {done.stderr}")
-        results.append((folder / f"a {name}" / "sweep.csv").read_text())
+        results.append((into / "sweep.csv").read_text())
         check(results[-1].count("\n") == 1 + 3 * 2 * 4 and results[-1] == results[0], f"{name}: {results[-1]}")
-        print(f"examples/{name}.sh: {results[-1].splitlines()[-1]}")
+        print(f"examples/{name}: {results[-1].splitlines()[-1]}")
 
 
 def main():
