@@ -117,7 +117,7 @@ struct TraceSource {
     bytes.reserve(index(steps_of_rank_in(shape)));
     const Bytes grown = stages.front().grown_gradients;  // part of the state that is not there throughout
     visit_activations(pass_activations(stages, shape, rank), pass_activations(full, shape, rank),
-                      windows[index(rank)], shape, rank, [&](const StepActivations& step) {
+                      windows[index(rank)], shape, rank, Walk::every_step, [&](const StepActivations& step) {
                         bytes.push_back({total(step.highest) + grown, total(step.after) + grown});
                       });
     return bytes;

@@ -51,7 +51,8 @@ RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
   RankActivations result{.pipeline_rank = rank};
   std::int64_t alive = 0;
   Bytes highest(-1);
-  visit_activations(checkpointed, full, window, shape, rank, [&](const StepActivations& moment) {
+  constexpr Walk walk = Walk::without_repetitions;
+  visit_activations(checkpointed, full, window, shape, rank, walk, [&](const StepActivations& moment) {
     if (moment.step.pass != Pass::backward_weight) alive += moment.step.pass == Pass::forward ? 1 : -1;
     result.chunks_in_flight = std::max(result.chunks_in_flight, alive);
     if (total(moment.highest) <= highest) return;
@@ -77,7 +78,8 @@ std::int64_t largest_that_may_fit(const std::vector<PassActivations>& checkpoint
   std::int64_t stored = 0;
   std::int64_t most_stored = 0;
   double too_many = 1;  // passes saved in full, at least, at the moment that is too much
-  visit_activations(checkpointed, full, window, shape, rank, [&](const StepActivations& moment) {
+  constexpr Walk walk = Walk::without_repetitions;
+  visit_activations(checkpointed, full, window, shape, rank, walk, [&](const StepActivations& moment) {
     if (!fits) return;
     if (moment.stored) stored += moment.step.pass == Pass::forward ? 1 : -1;
     most_stored = std::max(most_stored, stored);
@@ -194,7 +196,6 @@ RankActivations rank_activations(const std::vector<StageActivations>& checkpoint
                                  const std::vector<StageActivations>& full, std::int64_t window,
                                  const ScheduleShape& shape, std::int64_t rank) {
   if (window == 0) return rank_activations(checkpointed, shape, rank);
-  // The full schedule is walked, because which passes are saved in full need not repeat with its period.
   return at_peak(pass_activations(checkpointed, shape, rank), pass_activations(full, shape, rank), window,
                  shape, rank);
 }

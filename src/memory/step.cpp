@@ -173,7 +173,8 @@ std::vector<StepActivations> activations_by_step(const std::vector<StageActivati
                                                  std::int64_t rank) {
   std::vector<StepActivations> steps;
   visit_activations(pass_activations(checkpointed, shape, rank), pass_activations(full, shape, rank), window,
-                    shape, rank, [&](const StepActivations& step) { steps.push_back(step); });
+                    shape, rank, Walk::every_step,
+                    [&](const StepActivations& step) { steps.push_back(step); });
   return steps;
 }
 

@@ -71,6 +71,43 @@ TEST_CASE("K22 appendix C: the first rank stores one of three microbatches in fu
   CHECK(peak.chunks_in_flight == 3);
 }
 
+TEST_CASE("K22 appendix C: skipping repetitions changes neither the peak nor its step") {
+  CHECK(rc::check([] {
+    ScheduleShape shape = any_step_shape();
+    shape.microbatches += *rc::gen::inRange<std::int64_t>(0, 40 * shape.ranks);
+    if (shape.kind == ScheduleKind::interleaved) {
+      shape.group = *rc::gen::inRange<std::int64_t>(shape.ranks, 2 * shape.ranks + 1);
+      RC_PRE(is_group_size(shape.group, shape.ranks, shape.microbatches));
+    }
+    shape.in_pairs = shape.kind != ScheduleKind::gpipe && *rc::gen::arbitrary<bool>();
+    const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, shape.ranks);
+    const std::int64_t window = *rc::gen::inRange<std::int64_t>(1, chunks_in_flight(shape, rank) + 2);
+    auto few = alike(shape, checkpoints);
+    auto all = alike(shape, everything);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      few[i].layers.front().count = all[i].layers.front().count = *rc::gen::inRange(1, 6);
+    Bytes highest(-1);
+    Step peak;
+    for (const StepActivations& step : activations_by_step(few, all, window, shape, rank)) {
+      if (total(step.highest) <= highest) continue;
+      highest = total(step.highest);
+      peak = step.step;
+    }
+    const RankActivations found = rank_activations(few, all, window, shape, rank);
+    RC_ASSERT(total(found.at_peak) == highest);
+    RC_ASSERT(found.peak == peak);
+  }));
+}
+
+TEST_CASE("K22 appendix C: a walk without repetitions does not grow with the microbatches") {
+  for (const ScheduleShape& shape :
+       {ScheduleShape{f1b1, 4, 1, 4000}, ScheduleShape{ScheduleKind::interleaved, 4, 2, 4000}}) {
+    std::int64_t steps = 0;
+    visit_windowed_steps(shape, 0, 2, Walk::without_repetitions, [&](const Step&, bool) { ++steps; });
+    CHECK(steps < 1000);
+  }
+}
+
 TEST_CASE("K22 appendix C: the largest window is the last that fits") {
   const ScheduleShape shape{f1b1, 3, 1, 9};
   const auto few = alike(shape, checkpoints);

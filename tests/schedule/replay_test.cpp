@@ -119,7 +119,7 @@ TEST_CASE("replay: recomputation comes before the backward pass") {
 TEST_CASE("K22 appendix C: the window moves as backward passes free memory") {
   // Four passes in flight on rank 0, two of them stored: 0, 1, then 4 when 0 is gone, 5 when 1 is gone ...
   std::vector<std::int64_t> stored;
-  visit_windowed_steps({f1b1, 4, 1, 12}, 0, 2, [&](const Step& step, bool in_full) {
+  visit_windowed_steps({f1b1, 4, 1, 12}, 0, 2, Walk::every_step, [&](const Step& step, bool in_full) {
     if (step.pass == Pass::forward && in_full) stored.push_back(step.microbatch);
   });
   CHECK(stored == std::vector<std::int64_t>{0, 1, 4, 5, 8, 9});

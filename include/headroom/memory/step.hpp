@@ -148,12 +148,12 @@ constexpr Activations excess_beside(const PassActivations& backward, const PassA
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
                                               const ScheduleShape& shape, std::int64_t rank);
 
-// Calls visit(StepActivations) for every step of a rank, in order. The rank saves up to `window` passes in
+// Calls visit(StepActivations) for the steps of a rank that `walk` names, in order. The rank saves up to `window` passes in
 // full. Such passes do what `full` says, the others what `checkpointed` says.
 template <class Visit>
 void visit_activations(const std::vector<PassActivations>& checkpointed,
                        const std::vector<PassActivations>& full, std::int64_t window,
-                       const ScheduleShape& shape, std::int64_t rank, Visit visit) {
+                       const ScheduleShape& shape, std::int64_t rank, Walk walk, Visit visit) {
   EXPECTS(window == 0 || admits_window(shape.kind));
   // Live counts rather than running sums, so that every moment's bytes are exact.
   const std::array<const std::vector<PassActivations>*, 2> kinds{&checkpointed, &full};
@@ -162,7 +162,7 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
   std::vector<std::int64_t> deferred(static_cast<std::size_t>(shape.chunks), 0);
   Activations now;
   const PassActivations* beside = nullptr;  // the forward pass in progress when a backward pass starts
-  visit_windowed_steps(shape, rank, window, [&](const Step& step, bool stored) {
+  visit_windowed_steps(shape, rank, window, walk, [&](const Step& step, bool stored) {
     const auto chunk = static_cast<std::size_t>(step.chunk);
     const PassActivations& pass = (*kinds[stored ? 1 : 0])[chunk];
     const Activations before = now;

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <queue>
+#include <deque>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "headroom/schedule/order.hpp"
@@ -24,30 +26,89 @@ class StorageWindow {
   // Returns false for weight-gradient passes, which recompute nothing.
   bool stores(const Step& step) {
     if (stored_.empty() || step.pass == Pass::backward_weight) return false;
-    std::queue<bool>& alive = stored_[static_cast<std::size_t>(step.chunk)];
+    std::deque<bool>& alive = stored_[static_cast<std::size_t>(step.chunk)];
     if (step.pass == Pass::forward) {
-      alive.push(free_ > 0);
+      alive.push_back(free_ > 0);
       free_ -= alive.back() ? 1 : 0;
       return alive.back();
     }
     // Within a chunk, backward passes come in the order of the forward passes.
     EXPECTS(!alive.empty());
     const bool stored = alive.front();
-    alive.pop();
+    alive.pop_front();
     free_ += stored ? 1 : 0;
     return stored;
   }
 
+  // Returns what decides the answers to come: which passes in flight are saved in full, chunk by chunk.
+  [[nodiscard]] std::string state() const {
+    std::string text;
+    for (const std::deque<bool>& alive : stored_) {
+      for (const bool stored : alive) text += stored ? '1' : '0';
+      text += ' ';
+    }
+    return text;
+  }
+
  private:
   std::int64_t free_;
-  std::vector<std::queue<bool>> stored_;  // by chunk: of passes in flight, oldest first
+  std::vector<std::deque<bool>> stored_;  // by chunk: of passes in flight, oldest first
 };
 
-// Calls visit(step, saved_in_full) for every step of a rank, in order.
+// Finds when the steps of a rank repeat, and skips further whole repetitions.
+class Repetition {
+ public:
+  // Expects a rank that does not run in rounds.
+  explicit Repetition(const ScheduleShape& shape)
+      : period_(group_size(shape) * shape.chunks),
+        whole_groups_(shape.microbatches / group_size(shape) * period_),
+        has_weights_(has_weight_passes(shape)) {}
+
+  // Call after each backward pass. If the rank was in this state before, the steps since then repeat until the
+  // forward passes of the last whole group have run. Skips all of these repetitions that fit.
+  void skip(const StorageWindow& window, Progress& done) {
+    constexpr std::size_t most_states = 4096;  // bounds memory; the search for a repetition then ends
+    const bool is_steady = done.backwards % period_ == 0 && done.forwards < whole_groups_;
+    if (!is_steady || skipped_ || seen_.size() == most_states) return;
+    const std::int64_t pending = has_weights_ ? done.backwards - done.weights : 0;
+    const std::string state =
+        window.state() + std::to_string(done.forwards - done.backwards) + ' ' + std::to_string(pending);
+    const auto [first, is_new] = seen_.try_emplace(state, done.backwards);
+    if (is_new) return;
+    const std::int64_t cycle = done.backwards - first->second;
+    const std::int64_t skipped = (whole_groups_ - done.forwards) / cycle * cycle;
+    done.forwards += skipped;
+    done.backwards += skipped;
+    if (has_weights_) done.weights += skipped;
+    skipped_ = true;
+  }
+
+ private:
+  std::int64_t period_;        // passes of a whole group
+  std::int64_t whole_groups_;  // passes of all whole groups
+  bool has_weights_;
+  std::map<std::string, std::int64_t> seen_;  // by state: backward passes run by then
+  bool skipped_ = false;
+};
+
+// Steps to visit. without_repetitions may skip steps if steps like them were visited: with the same passes in
+// flight, and the same of these saved in full.
+enum class Walk : std::uint8_t { every_step, without_repetitions };
+
+// Calls visit(step, saved_in_full) for the steps of a rank, in order.
 template <class Visit>
-void visit_windowed_steps(const ScheduleShape& shape, std::int64_t rank, std::int64_t window, Visit visit) {
+void visit_windowed_steps(const ScheduleShape& shape, std::int64_t rank, std::int64_t window, Walk walk,
+                          Visit visit) {
   StorageWindow in_full(shape.chunks, window);
-  visit_steps(shape, rank, [&](const Step& step) { visit(step, in_full.stores(step)); });
+  const RankOrder order = order_of(shape, rank);
+  const bool may_skip = walk == Walk::without_repetitions && order.rounds.empty();
+  Repetition repetition(shape);
+  for (Progress done; !finished(shape, order, done);) {
+    const Step step = next_step(shape, order, done);
+    visit(step, in_full.stores(step));
+    count(shape, order, done, step);
+    if (may_skip && step.pass == Pass::backward) repetition.skip(in_full, done);
+  }
 }
 
 }  // namespace headroom
