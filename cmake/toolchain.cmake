@@ -37,9 +37,9 @@ function(headroom_unity_by_folder target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# Further flags of the layers that read files and write text: most of the code, and little of what a run takes.
-# The preset asan leaves them unoptimized, which halves its build.
-set(HEADROOM_TEXT_FLAGS "" CACHE STRING "Compiler flags of the layers that read and write text")
+# Adds compiler flags to the layers that read files and write text. They are most of the code and take little of
+# the run time. The preset asan does not optimize them, which halves its build time.
+set(HEADROOM_TEXT_FLAGS "" CACHE STRING "Compiler flags, separated by semicolons, of the layers that read and write text")
 mark_as_advanced(HEADROOM_TEXT_FLAGS)
 function(headroom_text_layers target)
   if(NOT HEADROOM_TEXT_FLAGS)

@@ -1,8 +1,8 @@
-# The sweep of sweep_slurm.sh under Snakemake, which runs only the parts that are not there yet:
+# Runs the sweep of sweep_slurm.sh under Snakemake, which computes only the missing parts:
 #
-#   snakemake --snakefile examples/sweep.smk --cores 4 [--config folder=FOLDER]     the answer will be FOLDER/sweep.csv
+#   snakemake --snakefile examples/sweep.smk --cores 4 [--config folder=FOLDER]     writes FOLDER/sweep.csv
 #
-# Needs `headroom` on PATH, on all machines that Snakemake gives parts to.
+# Needs `headroom` on PATH on every machine that computes parts, and a folder that they share.
 folder = config.get("folder", "sweep")
 parts = 8
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The sweep of sweep_slurm.sh on a Dask cluster, which computes only the parts that are not there yet.
+"""Runs the sweep of sweep_slurm.sh on a Dask cluster. Computes only the missing parts.
 
-    examples/sweep_dask.py [FOLDER]                       on the cores of this machine; the answer will be FOLDER/sweep.csv
+    examples/sweep_dask.py [FOLDER]                       on the cores of this machine; writes FOLDER/sweep.csv
     examples/sweep_dask.py FOLDER tcp://scheduler:8786    on the workers of a scheduler
 
-Needs `headroom` on PATH and a folder that all workers share.
+Needs `headroom` on PATH here and on all workers, and a folder that all of them share.
 """
 import pathlib
 import subprocess
@@ -18,7 +18,7 @@ SWEEP = """headroom sweep plan --vary model=llama-3-8b,llama-3-70b,gpt3-175b --v
 
 
 def compute(shard, file):
-    """A part is written whole or not at all, so that one that is there is done."""
+    """Computes a part unless its file exists. Parts are written whole or not at all, so that file is complete."""
     if not file.exists():
         subprocess.run([*SWEEP, "--shard", shard, "-o", file], check=True)
 

@@ -86,7 +86,7 @@ void refuse_lists(const PlanFlags& flags, const PlanQuestion& question, std::vec
   if (!flags.choice.measured.empty() && flags.shard)
     problems.push_back({"--measured", "does not go with --shard, whose parts are joined without the file"});
   if (!flags.choice.measured.empty() && flags.why)
-    problems.push_back({"--why", "does not go with --measured: it compares predicted times"});
+    problems.push_back({"--why", "does not go with --measured: --why compares predicted times"});
   if (question.global_batches.size() > 1 && (flags.why || flags.shard)) {
     problems.push_back({"--global-batch", "must be one number for --why and --shard"});
   }

@@ -76,9 +76,7 @@ void use_stack_optimizer(const RequestFlags& asked, Request& request) {
 void use_stack_defaults(const RequestFlags& asked, Request& request) {
   use_stack_optimizer(asked, request);
   Strategy& strategy = request.strategy;
-  if (!asked.text("schedule") && strategy.pipeline_parallel > 1 &&
-      strategy.schedule == implied_schedule(strategy.virtual_pipeline))
-    strategy.schedule = default_schedule(request.software, strategy.virtual_pipeline);
+  if (!asked.text("schedule")) use_default_schedule(strategy, request.software);
   if (!asked.text("data_sharding")) strategy.data_sharding = default_sharding(request.software, strategy);
 }
 

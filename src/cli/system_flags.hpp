@@ -35,10 +35,10 @@ void read_software_flags(const SystemFlags& flags, Request& request, std::vector
 // Puts system and software into the request. Every mistake is added to `problems`.
 void read_system_flags(const SystemFlags& flags, Request& request, std::vector<Problem>& problems);
 
-// What the stack has of what no flag says: what data-parallel ranks divide (nothing, or else the least that it has), what its
-// optimizer keeps, and the dtype of gradients.
+// Sets what no flag names to the stack's defaults: optimizer state, gradient dtype, schedule, and what
+// data-parallel ranks divide.
 void use_stack_defaults(const RequestFlags& asked, Request& request);
-// The same but for what a search divides.
+// The same without schedule and data sharding, which a search chooses.
 void use_stack_optimizer(const RequestFlags& asked, Request& request);
 
 }  // namespace headroom::cli

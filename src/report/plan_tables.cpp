@@ -203,7 +203,10 @@ Table csv_table(const PlanReply& report) {
                                    {"peak_bytes"},
                                    {"headroom_bytes"}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
-  if (report.choice) {
+  // The columns do not depend on what was found: they are there if the question is one that plans are chosen for.
+  const bool chooses = !compares_systems(report) && !compares_devices(report) && !compares_batches(report) &&
+                       !report.in_time && report.base.system.performance;
+  if (chooses) {
     for (const char* const name : {"odds_of_fastest", "equal_within_noise", "expected_seconds", "measured"})
       table.columns.push_back({name});
   }
@@ -254,8 +257,8 @@ Table csv_table(const PlanReply& report) {
         whole(one.peak.count()),
         whole((system_of(report, one).memory - one.peak).count())};
     row.insert(row.end(), cells.begin(), cells.end());
-    if (report.choice) {
-      const bool compared = i < report.choice->plans.size();
+    if (chooses) {
+      const bool compared = report.choice && i < report.choice->plans.size();
       const PlanBelief belief = compared ? report.choice->plans[i] : PlanBelief{};
       row.push_back(compared ? fmt::format("{}", belief.odds) : "");
       row.push_back(compared ? yes(belief.equal) : "");

@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-TEST_CASE("stack: a pipeline for which no schedule was named takes one that the stack has") {
+TEST_CASE("stack: if no schedule is named, a pipeline takes one of the stack's") {
   const Software maxtext = read_software("maxtext-2025");
   CHECK(default_schedule(maxtext, 1) == ScheduleKind::gpipe);
   CHECK(default_schedule(maxtext, 4) == ScheduleKind::looped_bfs);

@@ -66,7 +66,7 @@ class Http:
         return self._answer(urllib.request.Request(self.address + path, data, headers))
 
     def begin(self, path, headers):
-        """Posts the headers alone, and waits for the answer: a server that refuses may close before a body is sent."""
+        """Posts only the headers and waits for the answer. A server that refuses may close before a body arrives."""
         connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=600)
         connection.putrequest("POST", path)
         for name, value in headers.items():

@@ -96,7 +96,7 @@ struct PointQuestion {
   Request request;
   std::optional<Space> space;
   Training training;                   // cost of a training run, if its tokens are known
-  RankedBy by = RankedBy::preference;  // how a search chooses among plans that are equal within noise
+  RankedBy by = RankedBy::preference;  // how to choose among plans equal within noise
 };
 
 // Answers the question of a point. Throws InputError if the strategy is not legal; row_at() makes a row of

@@ -1,5 +1,5 @@
-// Defaults of a training stack for a strategy: optimizer state, dtype of gradients, outputs of stages, and data
-// sharding.
+// Defaults of a training stack for a strategy: optimizer state, dtype of gradients, outputs of stages, schedule,
+// and data sharding.
 #pragma once
 
 #include <algorithm>
@@ -52,8 +52,8 @@ inline DataSharding default_sharding(const Software& software, const Strategy& s
   return replicas(strategy) == 1 ? sharding_of_one(software, strategy) : least_sharding(software);
 }
 
-// Returns the default schedule: 1F1B, interleaved with virtual stages, or else the first of the stack's schedules
-// that takes as many.
+// Returns the default schedule: 1F1B, or interleaved 1F1B with virtual stages. If the stack lacks it, returns
+// the first of the stack's schedules that runs this number of virtual stages. If none does, the rules refuse it.
 inline ScheduleKind default_schedule(const Software& software, std::int64_t virtual_pipeline) {
   const ScheduleKind usual = implied_schedule(virtual_pipeline);
   const std::vector<ScheduleKind>& offered = software.schedules;
@@ -62,6 +62,12 @@ inline ScheduleKind default_schedule(const Software& software, std::int64_t virt
     return admits_virtual_pipeline(kind, virtual_pipeline);
   });
   return first == offered.end() ? usual : *first;
+}
+
+// Sets the default schedule of a pipeline for which none was named.
+inline void use_default_schedule(Strategy& strategy, const Software& software) {
+  if (strategy.pipeline_parallel > 1 && strategy.schedule == implied_schedule(strategy.virtual_pipeline))
+    strategy.schedule = default_schedule(software, strategy.virtual_pipeline);
 }
 
 // Returns the global batch of a strategy for which none was named. Four microbatches on each pipeline keep the
