@@ -203,9 +203,8 @@ Table csv_table(const PlanReply& report) {
                                    {"peak_bytes"},
                                    {"headroom_bytes"}};
   table.columns.insert(table.columns.end(), common.begin(), common.end());
-  // The columns do not depend on what was found: they are there if the question is one that plans are chosen for.
-  const bool chooses = !compares_systems(report) && !compares_devices(report) && !compares_batches(report) &&
-                       !report.in_time && report.base.system.performance;
+  // Columns depend on what is asked, not on what is found.
+  const bool chooses = !compares(report) && !report.in_time && report.base.system.performance;
   if (chooses) {
     for (const char* const name : {"odds_of_fastest", "equal_within_noise", "expected_seconds", "measured"})
       table.columns.push_back({name});

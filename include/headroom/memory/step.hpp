@@ -148,8 +148,8 @@ constexpr Activations excess_beside(const PassActivations& backward, const PassA
 std::vector<PassActivations> pass_activations(const std::vector<StageActivations>& stages,
                                               const ScheduleShape& shape, std::int64_t rank);
 
-// Calls visit(StepActivations) for the steps of a rank that `walk` names, in order. The rank saves up to `window` passes in
-// full. Such passes do what `full` says, the others what `checkpointed` says.
+// Calls visit(StepActivations) for the steps of a rank that `walk` names, in order. The rank saves up to
+// `window` passes in full. Such passes do what `full` says, the others what `checkpointed` says.
 template <class Visit>
 void visit_activations(const std::vector<PassActivations>& checkpointed,
                        const std::vector<PassActivations>& full, std::int64_t window,

@@ -1,5 +1,5 @@
-// Defaults of a training stack for a strategy: optimizer state, dtype of gradients, outputs of stages, schedule,
-// and data sharding.
+// Defaults of a training stack for a strategy: optimizer state, dtype of gradients, outputs of stages,
+// schedule, and data sharding.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,8 @@ inline DataSharding default_sharding(const Software& software, const Strategy& s
 }
 
 // Returns the default schedule: 1F1B, or interleaved 1F1B with virtual stages. If the stack lacks it, returns
-// the first of the stack's schedules that runs this number of virtual stages. If none does, the rules refuse it.
+// the first of the stack's schedules that runs this number of virtual stages. If none does, the rules refuse
+// the strategy.
 inline ScheduleKind default_schedule(const Software& software, std::int64_t virtual_pipeline) {
   const ScheduleKind usual = implied_schedule(virtual_pipeline);
   const std::vector<ScheduleKind>& offered = software.schedules;

@@ -58,11 +58,10 @@ class StorageWindow {
 // Finds when the steps of a rank repeat, and skips further whole repetitions.
 class Repetition {
  public:
-  // Expects a rank that does not run in rounds.
+  // Expects a schedule that admits a window.
   explicit Repetition(const ScheduleShape& shape)
       : period_(group_size(shape) * shape.chunks),
-        whole_groups_(shape.microbatches / group_size(shape) * period_),
-        has_weights_(has_weight_passes(shape)) {}
+        whole_groups_(shape.microbatches / group_size(shape) * period_) {}
 
   // Call after each backward pass. If the rank was in this state before, the steps since then repeat until the
   // forward passes of the last whole group have run. Skips all of these repetitions that fit.
@@ -70,29 +69,24 @@ class Repetition {
     constexpr std::size_t most_states = 4096;  // bounds memory; the search for a repetition then ends
     const bool is_steady = done.backwards % period_ == 0 && done.forwards < whole_groups_;
     if (!is_steady || skipped_ || seen_.size() == most_states) return;
-    const std::int64_t pending = has_weights_ ? done.backwards - done.weights : 0;
-    const std::string state =
-        window.state() + std::to_string(done.forwards - done.backwards) + ' ' + std::to_string(pending);
-    const auto [first, is_new] = seen_.try_emplace(state, done.backwards);
+    const auto [first, is_new] = seen_.try_emplace(window.state(), done.backwards);
     if (is_new) return;
     const std::int64_t cycle = done.backwards - first->second;
     const std::int64_t skipped = (whole_groups_ - done.forwards) / cycle * cycle;
     done.forwards += skipped;
     done.backwards += skipped;
-    if (has_weights_) done.weights += skipped;
     skipped_ = true;
   }
 
  private:
-  std::int64_t period_;        // passes of a whole group
-  std::int64_t whole_groups_;  // passes of all whole groups
-  bool has_weights_;
+  std::int64_t period_;                       // passes of a whole group
+  std::int64_t whole_groups_;                 // passes of all whole groups
   std::map<std::string, std::int64_t> seen_;  // by state: backward passes run by then
   bool skipped_ = false;
 };
 
-// Steps to visit. without_repetitions may skip steps if steps like them were visited: with the same passes in
-// flight, and the same of these saved in full.
+// Steps to visit. With a window, without_repetitions may skip steps if steps like them were visited: with the
+// same passes in flight, and the same of these saved in full.
 enum class Walk : std::uint8_t { every_step, without_repetitions };
 
 // Calls visit(step, saved_in_full) for the steps of a rank, in order.
@@ -101,7 +95,7 @@ void visit_windowed_steps(const ScheduleShape& shape, std::int64_t rank, std::in
                           Visit visit) {
   StorageWindow in_full(shape.chunks, window);
   const RankOrder order = order_of(shape, rank);
-  const bool may_skip = walk == Walk::without_repetitions && order.rounds.empty();
+  const bool may_skip = walk == Walk::without_repetitions && window > 0;
   Repetition repetition(shape);
   for (Progress done; !finished(shape, order, done);) {
     const Step step = next_step(shape, order, done);
