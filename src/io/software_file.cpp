@@ -25,6 +25,7 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.required("backward_buffers", memory.backward_buffers);
   fields.required("dummy_gradients", memory.dummy_gradients);
   fields.optional("holds_logits", memory.holds_logits);
+  fields.optional("fp32_logits", memory.fp32_logits);
   fields.optional("expandable_segments", memory.expandable_segments);
   fields.optional("logs_reserved", memory.logs_reserved);
   fields.optional("workspaces", memory.workspaces);
@@ -33,6 +34,8 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.optional("keeps_half_gradients", memory.keeps_half_gradients);
   fields.optional("frees_gradients", memory.frees_gradients);
   fields.optional("keeps_outputs", memory.keeps_outputs);
+  fields.optional("keeps_logits", memory.keeps_logits);
+  fields.optional("keeps_quantized_inputs", memory.keeps_quantized_inputs);
   fields.optional("cuda_context", memory.cuda_context);
   fields.required("source", memory.source);
 };
@@ -47,6 +50,7 @@ constexpr auto sharding_fields = [](auto& fields, auto& sharding) {
   fields.optional("autocast", sharding.autocast);
   fields.optional("ends_in_root", sharding.ends_in_root);
   fields.optional("sums_before_reduction", sharding.sums_before_reduction);
+  fields.optional("flat_parameters", sharding.flat_parameters);
   fields.optional("prefetches_units", sharding.prefetches_units);
   fields.optional("sync_each_batch", sharding.sync_each_batch);
   fields.optional("plain_alone", sharding.plain_alone);

@@ -92,7 +92,8 @@ TEST_CASE("head: a training loop that refers to the logits keeps them, where not
   CHECK(more(CrossEntropy::plain_half) == 2 * s * b * v);
   CHECK(more(CrossEntropy::plain) == 2 * s * b * v);
   CHECK(more(CrossEntropy::compiled) == Expr());  // which keeps them anyway
-  CHECK(more(CrossEntropy::fused) == Expr());     // whose gradient is written over them
+  CHECK(more(CrossEntropy::compiled_fp32) == Expr());
+  CHECK(more(CrossEntropy::fused) == Expr());  // whose gradient is written over them
   CHECK(more(CrossEntropy::chunked) == Expr());
 }
 
@@ -118,6 +119,7 @@ TEST_CASE("head: a compiled loss keeps the logits themselves, and two numbers of
   using namespace symbols;
   static_assert(loss_bytes(CrossEntropy::compiled, Detail::paper) == 2 * s * b * v);
   static_assert(loss_bytes(CrossEntropy::compiled, Detail::exact) == 2 * s * b * v + 8 * s * b);
+  static_assert(loss_bytes(CrossEntropy::compiled_fp32, Detail::exact) == 4 * s * b * v + 8 * s * b);
 }
 
 TEST_CASE("head: the products of the output layer are the same however the loss is made") {

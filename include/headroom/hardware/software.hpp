@@ -63,6 +63,8 @@ struct StackMemory {
   DummyGradients dummy_gradients = DummyGradients::none;
   // The training loop keeps a microbatch's logits alive during its backward pass.
   bool holds_logits = false;
+  // The model casts its logits to FP32 itself. A compiled loss then saves FP32 logits.
+  bool fp32_logits = false;
   bool expandable_segments = false;  // a mode of PyTorch's allocator (memory/caching_allocator.hpp)
   // The stack's logs report memory that PyTorch's allocator reserves.
   bool logs_reserved = false;
@@ -75,7 +77,12 @@ struct StackMemory {
   bool keeps_half_gradients = false;
   // Each optimizer step frees the gradients, and the backward pass after it makes them again.
   bool frees_gradients = false;
-  bool keeps_outputs = false;         // default of Strategy::keep_pipeline_outputs
+  bool keeps_outputs = false;  // default of Strategy::keep_pipeline_outputs
+  // The last pipeline stage keeps the logits of every microbatch until the iteration ends
+  // [torch/distributed/pipelining/stage.py, forward_one_chunk, output_chunks].
+  bool keeps_logits = false;
+  // Frozen linears of fewer than 16 bits keep their inputs (model/adapters.hpp).
+  bool keeps_quantized_inputs = false;
   std::optional<Bytes> cuda_context;  // in place of the system's
   std::string source = "None of it is counted, as in K22";
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
@@ -139,6 +146,9 @@ struct StackSharding {
   // no other rank holds their weights. If false, every rank has units.
   bool plain_alone = false;
   bool sums_before_reduction = false;  // sums full gradients of several microbatches first
+  // All parameters of a unit are one tensor. If some are trained, all have gradients, whole and reduced
+  // [FSDP1 with use_orig_params, torch/distributed/fsdp/fully_sharded_data_parallel.py].
+  bool flat_parameters = false;
   // Weights are prefetched for the next unit even without `overlap_param_gather`, which then governs only the
   // gather after a step [DeepSpeed, stage3_prefetch_bucket_size].
   bool prefetches_units = false;
@@ -356,7 +366,9 @@ inline StackKernels kernels_of(const Software& software) {
           .qkv = software.qkv_linear,
           .kv_sharing = software.kv_sharing,
           .softmax_dtype = software.softmax_dtype,
-          .cross_entropy = compiles_loss ? CrossEntropy::compiled : software.cross_entropy,
+          .cross_entropy = !compiles_loss                ? software.cross_entropy
+                           : software.memory.fp32_logits ? CrossEntropy::compiled_fp32
+                                                         : CrossEntropy::compiled,
           .holds_logits = software.memory.holds_logits,
           .compiled_layers = compiled,
           .fp8_parts = fp8_parts};

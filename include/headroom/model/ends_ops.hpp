@@ -114,6 +114,12 @@ constexpr Traffic cross_entropy_traffic(CrossEntropy kind, Placement logits = Pl
       traffic.forward = half + half;  // [PyTorch, torch/_decomp/decompositions.py, _log_softmax]
       traffic.backward = half + half;
       break;
+    case CrossEntropy::compiled_fp32:  // the same of fp32 logits, which are cast before and after
+      traffic.forward = cast + fp32 + fp32;
+      traffic.backward = fp32 + fp32 + cast;
+      traffic.forward_kernels = 2;
+      traffic.backward_kernels = 2;
+      break;
   }
   return traffic;
 }
@@ -238,6 +244,12 @@ HEADROOM_VECTOR_CONSTEXPR OpTable head_ops(const Architecture& architecture,
       head.keep(loss, {"weight gradient", v * h, Dtype::half, made}, "computed in the forward pass");
       loss.in_place = true;
       break;
+    case CrossEntropy::compiled_fp32:
+      head.keep(loss, {"fp32 logits", s * b * v, kernels.logits, placed}, why::input_gradient);
+      head.keep(loss, {"maxima and sums", 2 * s * b, kernels.logits, Placement::whole, Detail::exact},
+                why::input_gradient);
+      loss.input_gradient = kernels.logits;
+      break;
     case CrossEntropy::compiled:
       loss.saves = {{logits, why::input_gradient}};
       head.keep(loss, {"maxima and sums", 2 * s * b, kernels.logits, Placement::whole, Detail::exact},
@@ -247,7 +259,7 @@ HEADROOM_VECTOR_CONSTEXPR OpTable head_ops(const Architecture& architecture,
   // Logits that are overwritten or saved anyway take no more memory. A chunked loss has no logits that
   // outlive it.
   const bool held = kernels.holds_logits && !loss.in_place && !in_chunks(cross_entropy);
-  if (held && cross_entropy != CrossEntropy::compiled)
+  if (held && cross_entropy != CrossEntropy::compiled && cross_entropy != CrossEntropy::compiled_fp32)
     loss.saves.push_back({logits, "the training loop refers to them"});
   loss.traffic = {cross_entropy_traffic(cross_entropy, placed)};
   if (vocabulary.distributed && cross_entropy == CrossEntropy::plain) {

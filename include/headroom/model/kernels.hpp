@@ -54,6 +54,7 @@ enum class RotaryKernel : std::uint8_t { fused, complex, rotate_half, rotate_chu
 // pass computes and saves the weight gradient [Liger, fused_linear_cross_entropy].
 // compiled: plain under torch.compile, which saves the half-precision logits with a maximum and a sum of each
 // token. One kernel computes the logit gradient from these.
+// compiled_fp32: compiled, where the model casts its logits to fp32 before: the loss saves these.
 enum class CrossEntropy : std::uint8_t {
   vocabulary_parallel,
   plain,
@@ -63,7 +64,8 @@ enum class CrossEntropy : std::uint8_t {
   chunked,
   linear_fused,
   compiled,
-  plain_half
+  plain_half,
+  compiled_fp32
 };
 
 // Returns whether the output layer's forward pass also runs its backward pass, chunk by chunk.
@@ -200,7 +202,7 @@ inline constexpr std::array<Spelling<RotaryKernel>, 4> spellings<RotaryKernel>{{
     {RotaryKernel::rotate_chunks, "rotate_chunks"},
 }};
 template <>
-inline constexpr std::array<Spelling<CrossEntropy>, 9> spellings<CrossEntropy>{{
+inline constexpr std::array<Spelling<CrossEntropy>, 10> spellings<CrossEntropy>{{
     {CrossEntropy::vocabulary_parallel, "vocabulary_parallel"},
     {CrossEntropy::plain, "plain"},
     {CrossEntropy::log_softmax_gather, "log_softmax_gather"},
@@ -210,6 +212,7 @@ inline constexpr std::array<Spelling<CrossEntropy>, 9> spellings<CrossEntropy>{{
     {CrossEntropy::linear_fused, "linear_fused"},
     {CrossEntropy::compiled, "compiled"},
     {CrossEntropy::plain_half, "plain_half"},
+    {CrossEntropy::compiled_fp32, "compiled_fp32"},
 }};
 template <>
 inline constexpr std::array<Spelling<QkvLinear>, 2> spellings<QkvLinear>{{
