@@ -183,7 +183,8 @@ TraceStream trace_stream(const Plan& plan) {
   for (const RankMemory& memory : plan.ranks) {
     const std::int64_t rank = memory.activations.pipeline_rank;
     stream.resident.push_back({.state = total(memory.state) - memory.activations.grown_gradients,
-                               .reserved = memory.dummy_gradients + memory.workspaces + memory.reserved});
+                               .reserved = memory.dummy_gradients + memory.workspaces + memory.reserved +
+                                           memory.activations.kept_logits});
     const Seconds ends = done[index(rank)];
     const Seconds reduced =
         ranks_step_apart ? ends + communication : iteration.total - iteration.breakdown.optimizer;

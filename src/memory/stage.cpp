@@ -81,6 +81,29 @@ Expr output_of_stage(const ModelLayers& layers, const Sharding& sharding) {
   return of_own_tokens(s * b * h * size_of(layers.boundary), sharding) * share(Placement::boundary, sharding);
 }
 
+bool saves_logits(const ModelLayers& layers) {
+  const auto& ops = layers.kinds.back().ops.ops();
+  return std::any_of(ops.begin(), ops.end(), [](const Op& op) {
+    return op.kind == OpKind::loss && std::any_of(op.saves.begin(), op.saves.end(), [&](const Save& save) {
+             return save.value == op.inputs[0];
+           });
+  });
+}
+
+Expr logits_of_stage(const ModelLayers& layers, const Sharding& sharding) {
+  using namespace symbols;
+  const OpTable& head = layers.kinds.back().ops;
+  Expr sum;
+  for (const Op& op : head.ops()) {
+    if (op.kind != OpKind::loss) continue;
+    const Value& logits = head[op.inputs[0]];
+    if (logits.elements == s * b * v)
+      sum += of_own_tokens(logits.elements * size_of(logits.dtype), sharding) *
+             share(logits.placement, sharding);
+  }
+  return sum;
+}
+
 ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sharding& sharding,
                                             const Strategy& strategy, Detail detail) {
   ModelActivationExprs parts;

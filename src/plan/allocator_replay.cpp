@@ -243,7 +243,8 @@ class RankReplay {
       if (flat_gradients() == FlatGradients::from_start) allocate_first_state();
       if (!of_.reduces) allocate_state(resident_gradients());
     }
-    for (const Bytes bytes : {memory_.workspaces, memory_.dummy_gradients, of_.units.buckets}) {
+    for (const Bytes bytes :
+         {memory_.workspaces, memory_.dummy_gradients, of_.units.buckets, memory_.activations.kept_logits}) {
       if (bytes > Bytes(0)) allocator_.allocate(bytes, compute);
     }
   }

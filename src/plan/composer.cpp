@@ -32,6 +32,7 @@ void Composer::set_layout(const Strategy& layout, std::span<const Recomputation>
     find_rank_kinds();
   }
   find_states();
+  kept_logits_ = logits_kept(layout);
   units_.reset();
   if (has_unit_bytes(layout, base_.workload, base_.software))
     units_ = model_units(layers_.layers(), layers_.parameters(), layout, base_.workload, base_.software);
@@ -77,6 +78,7 @@ void Composer::find_rank_kinds() {
       const std::size_t held_stage = stage(rank, chunk);
       const StagePlace& place = stages_.distinct[held_stage];
       kind.layers += place.layers;
+      kind.has_head = kind.has_head || place.last;
       kind.held = chunk == 0 ? place.of_kind : kind.held + place.of_kind;
       const auto group = std::find(kind.stages.begin(), kind.stages.end(), held_stage);
       kind.groups.push_back(index(group - kind.stages.begin()));
@@ -103,6 +105,16 @@ void Composer::find_states() {
       kind.on_host[index(sharding)] = state.on_host;
     }
   }
+}
+
+Bytes Composer::logits_kept(const Strategy& layout) const {
+  if (!base_.software.memory.keeps_logits || layout.pipeline_parallel == 1) return Bytes(0);
+  // The loss may save the logits of microbatches in flight. The last stage runs the backward pass of a
+  // microbatch right after its forward pass, unless all forward passes come first.
+  const bool all_first =
+      layout.schedule == ScheduleKind::gpipe || layout.schedule == ScheduleKind::looped_bfs;
+  const std::int64_t in_flight = !saves_logits(layers_.layers()) ? 0 : all_first ? shape_.microbatches : 1;
+  return real(shape_.microbatches - in_flight) * layers_.logits();
 }
 
 int Composer::weight_copies() const {
@@ -189,13 +201,18 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
                       .workspaces = workspaces_,
                       .reserved = reserved_};
     if (strategy.recompute.window) {
-      const Bytes available = (1 - base_.margin) * base_.system.memory - total(memory);
+      const Bytes available = (1 - base_.margin) * base_.system.memory - total(memory) -
+                              (kind.has_head ? kept_logits_ : Bytes(0));
       memory.window = largest_window(checkpointed, full, shape_, rank, available);
     }
     memory.activations = memory.window == 0
                              ? activations_of(kind, rank)
                              : rank_activations(checkpointed, full, memory.window, shape_, rank);
     memory.activations.layers = kind.layers;
+    if (kind.has_head) {
+      memory.activations.kept_logits = kept_logits_;
+      memory.activations.at_peak.outputs += kept_logits_;
+    }
     memory.activations_on_host = activations_on_host(kind, rank);
     ranks_.push_back(memory);
   }
@@ -204,7 +221,7 @@ const std::vector<RankMemory>& Composer::ranks_of(const Strategy& strategy) {
 }
 
 Bytes Composer::kept_by_stack(const RankKind& kind) const {
-  return kind.dummy_gradients + workspaces_ + reserved_;
+  return kind.dummy_gradients + workspaces_ + reserved_ + (kind.has_head ? kept_logits_ : Bytes(0));
 }
 
 RankPeak Composer::limited_by_host(std::size_t rank, Bytes bytes, Bytes on_host) const {
@@ -262,7 +279,9 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::spa
   const Recomputation apart = set_apart(strategy.recompute, strategy.offload);
   std::vector<PassActivations> passes;
   KindCounts held;
+  bool has_head = false;
   for (const StagePlace& place : chunks) {
+    has_head = has_head || place.last;
     held = held.empty() ? place.of_kind : held + place.of_kind;
     set_stage_activations(scratch_, activations, place, apart);
     complete(scratch_, place, apart);
@@ -273,7 +292,8 @@ Bytes Composer::rank_total(const Strategy& strategy, std::int64_t rank, std::spa
       base_.model, strategy, base_.workload, parameters_of_rank(layers_.parameters(), held, both_ends),
       weight_copies(), base_.software, matrices_of_rank(layers_.parameters(), held, both_ends));
   const Bytes bytes = total(state) + total(rank_activations(passes, shape_, rank).at_peak) +
-                      layers_.dummy_gradients(held) + workspaces_ + reserved_;
+                      layers_.dummy_gradients(held) + workspaces_ + reserved_ +
+                      (has_head ? kept_logits_ : Bytes(0));
   const Bytes away = state.on_host + headroom::activations_on_host(passes, shape_, rank);
   return limited_by_host(index(rank), bytes, away).bytes;
 }

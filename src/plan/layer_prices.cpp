@@ -151,6 +151,11 @@ Bytes LayerPrices::dummy_gradients(const KindCounts& counts) {
   return bytes;
 }
 
+Bytes LayerPrices::logits() const {
+  return Bytes(logits_of_stage(layers(), now_->symbolic->sharding)
+                   .evaluate(bindings(base_.model, strategy_, base_.workload)));
+}
+
 Bindings LayerPrices::letters(std::size_t kind) const {
   return bindings_of(layers().kinds[kind].sizes, bindings(base_.model, strategy_, base_.workload));
 }

@@ -94,6 +94,21 @@ TEST_CASE("stage: outputs are kept on all stages but the last, and only if they 
   CHECK(sharded[0].output == 2 * sbh / 8);
 }
 
+TEST_CASE("stage: the logits of the last stage, which TP ranks may divide; none in chunks") {
+  using namespace symbols;
+  const auto logits = [](CrossEntropy loss, LossParallel parallel, Sharding sharding) {
+    ModelLayers layers{.kinds = {}};
+    layers.kinds.push_back(
+        {.ops = head_ops(Architecture{.kernels = {.cross_entropy = loss}}, {.loss = parallel})});
+    return logits_of_stage(layers, sharding);
+  };
+  const Sharding divided{.tensor = true};
+  CHECK(logits(CrossEntropy::plain, LossParallel::vocabulary, {}) == 2 * s * b * v);
+  CHECK(logits(CrossEntropy::plain, LossParallel::vocabulary, divided) == 2 * s * b * v / t);
+  CHECK(logits(CrossEntropy::plain, LossParallel::gathered, divided) == 2 * s * b * v);
+  CHECK(logits(CrossEntropy::chunked, LossParallel::vocabulary, {}) == Expr());
+}
+
 TEST_CASE("stage: full recomputation of all layers, a checkpoint each") {
   const LayerActivations recomputed = layer({.recompute = full});
   CHECK(stages({.recompute = full})[0].layers ==

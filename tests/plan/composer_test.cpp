@@ -166,7 +166,8 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
       RC_ASSERT(memory.workspaces == software.memory.workspaces.value_or(0_B));
       const bool keeps = software.memory.dummy_gradients == DummyGradients::kept_by_shape;
       RC_ASSERT((memory.dummy_gradients > 0_B) == keeps);
-      RC_ASSERT(total(memory.activations.at_peak) == walked(request, memory));
+      RC_ASSERT(total(memory.activations.at_peak) ==
+                walked(request, memory) + memory.activations.kept_logits);
       RC_ASSERT(total(memory) <= peak(plan));
     }
     const std::int64_t connected = connected_devices(system, devices(strategy));

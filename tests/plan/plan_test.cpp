@@ -86,6 +86,22 @@ TEST_CASE("plan: every rank's total is its named terms") {
   }
 }
 
+TEST_CASE("plan: torch's pipelines keep the logits of all microbatches on the last stage") {
+  Request request = gpt3_on_a100();
+  const Plan freed = plan_of(request);
+  request.software.memory.keeps_logits = true;
+  const Plan kept = plan_of(request);
+  const auto last = kept.ranks.size() - 1;
+  const Workload& workload = request.workload;
+  const double logits = 2.0 * real(workload.sequence) *
+                        real(padded_vocabulary(request.model, request.strategy.tensor_parallel)) /
+                        real(request.strategy.tensor_parallel) * real(request.strategy.micro_batch);
+  const double all = real(microbatches(request.strategy, workload)) * logits;
+  CHECK(kept.ranks[last].activations.kept_logits.count() == all);
+  CHECK(total(kept.ranks[last]).count() == total(freed.ranks[last]).count() + all);
+  for (std::size_t rank = 0; rank < last; ++rank) CHECK(kept.ranks[rank] == freed.ranks[rank]);
+}
+
 TEST_CASE("plan: the peak rank is the first of those as full") {
   const Plan plan = plan_of(gpt3_on_a100());
   CHECK(plan.peak_rank == 0);

@@ -98,6 +98,7 @@ inline Request small_request() {
         .sums_before_reduction = *rc::gen::arbitrary<bool>(),
         .sync_each_batch = *rc::gen::arbitrary<bool>()};
   }
+  request.software.memory.keeps_logits = request.workload.global_batch % 2 == 0;
   request.strategy.keep_pipeline_outputs = *rc::gen::arbitrary<bool>();
   request.strategy.gradient_dtype = *rc::gen::element(Dtype::fp32, Dtype::half);
   request.system.memory =

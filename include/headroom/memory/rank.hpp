@@ -17,6 +17,7 @@ struct RankActivations {
   std::int64_t chunks_in_flight = 0;
   Activations at_peak;
   Bytes grown_gradients;  // gradients in the state that a backward pass makes (grows_gradients)
+  Bytes kept_logits;      // part of the outputs at the peak, kept until the iteration ends
   Step peak;              // forward: at its end; backward: during its last recomputation, or during an op
   OpPlace during;         // the op, if the training stack counts peaks within passes
   friend bool operator==(const RankActivations&, const RankActivations&) = default;

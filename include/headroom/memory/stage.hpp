@@ -151,6 +151,12 @@ struct ModelActivationExprs {
 // Returns the bytes of the output that a stage sends.
 Expr output_of_stage(const ModelLayers& layers, const Sharding& sharding);
 
+// Returns whether the loss saves the logits themselves.
+bool saves_logits(const ModelLayers& layers);
+
+// Returns the bytes of the logits that the last stage makes, or zero if it makes them in chunks.
+Expr logits_of_stage(const ModelLayers& layers, const Sharding& sharding);
+
 ModelActivationExprs model_activation_exprs(const ModelLayers& layers, const Sharding& sharding,
                                             const Strategy& strategy, Detail detail);
 ModelActivations evaluate(const ModelActivationExprs& exprs, const Bindings& letters);

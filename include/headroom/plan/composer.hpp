@@ -93,6 +93,7 @@ class Composer {
     std::int64_t rank = 0;
     std::int64_t layers = 0;
     KindCounts held;                  // layers of each kind
+    bool has_head = false;            // on one of its virtual stages
     ChunkGroups groups;               // virtual stages in the same place are alike
     std::vector<std::size_t> stages;  // of each group: index among the distinct stages
     Parameters parameters;
@@ -114,6 +115,8 @@ class Composer {
   // Returns the number of copies of each weight of GEMMs in fewer than 16 bits; 2 if nothing is known of the
   // GPU.
   [[nodiscard]] int weight_copies() const;
+  // Returns the logits of past microbatches that the last stage keeps beside what its passes save.
+  [[nodiscard]] Bytes logits_kept(const Strategy& layout) const;
   // Returns the peak of a GPU that keeps `on_host` bytes on its host. Memory that the host lacks counts as if
   // the GPU lacked it, so that nothing fits that the host cannot hold.
   [[nodiscard]] RankPeak limited_by_host(std::size_t rank, Bytes bytes, Bytes on_host) const;
@@ -142,6 +145,7 @@ class Composer {
   std::int64_t devices_ = 1;
   Bytes reserved_;
   Bytes workspaces_;
+  Bytes kept_logits_;  // on the rank that has the head (StackMemory::keeps_logits)
   ScheduleShape shape_;
   LayoutStages stages_;
   std::vector<RankKind> kinds_;

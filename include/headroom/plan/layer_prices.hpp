@@ -42,6 +42,8 @@ class LayerPrices {
   const DeferredActivations& deferred();
   // Returns the dummy gradients that a rank with `counts` layers of each kind keeps for the whole run.
   Bytes dummy_gradients(const KindCounts& counts);
+  // Returns the bytes of one microbatch's logits on the last stage.
+  [[nodiscard]] Bytes logits() const;
   // Expects a system whose performance is known.
   const ModelCost& cost(const Recomputation& recompute);
   // Returns the prices op by op. Expects a system whose performance is known.
