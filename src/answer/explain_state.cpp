@@ -85,15 +85,25 @@ class ClassRows {
   }
 
   void add_frozen() {
-    const bool quantized = strategy_.lora.base == BaseDtype::nf4;
+    const bool quantized = is_quantized(strategy_.lora.base);
     const bool kept_gathered = shards_weights(strategy_) && !gathers_in_passes(strategy_);
     const auto kept = [&](Rational bytes) {
       const Expr held = shards_weights(strategy_) ? sharded(bytes) : Expr(bytes);
       return kept_gathered ? held + Expr(bytes) : held;
     };
     const std::string gathered = kept_gathered ? ", and gathered" : "";
-    if (quantized) add_held("frozen linears", kept(nf4_bytes), "nf4, its scales quantized too" + gathered);
+    if (quantized) {
+      const bool single = strategy_.lora.base == BaseDtype::nf4_single;
+      add_held("frozen linears", kept(weight_bytes(strategy_.lora.base)),
+               (single ? "nf4, its scales in fp32" : "nf4, its scales quantized too") + gathered);
+    }
     add_held(quantized ? "frozen others" : "frozen weights", kept(2), "BF16 or FP16" + gathered);
+    if (software_.sharding.flat_parameters && shards_weights(strategy_)) {
+      const Rational bytes = size_of(kept_gradient_dtype(strategy_, question_.workload, software_));
+      const bool reduced = reduces_in_passes(strategy_, question_.workload, software_);
+      add("gradients of frozen weights", reduced ? sharded(bytes) : Expr(bytes),
+          "of layers with adapters, whose parameters are one tensor");
+    }
   }
 
   void add_weights() {

@@ -51,8 +51,15 @@ class BackwardBytes {
   }
 
   [[nodiscard]] Bytes dequantized(const Op& op) const {
-    if (!op.quantized) return Bytes(0);
-    return size_of(Dtype::half) * Bytes(product_weights(op, sharding_).evaluate(letters_));
+    if (!is_quantized(op)) return Bytes(0);
+    double most = 0;
+    double all = 0;
+    for (const MatrixProduct& product : op.products) {
+      const double weights = weights_on_rank(product, sharding_).evaluate(letters_);
+      most = std::max(most, weights);
+      all += weights;
+    }
+    return size_of(Dtype::half) * Bytes(op.dequantized_apart ? most / op.merged : all);
   }
 
   // Returns bytes of an input's gradient while the op runs.

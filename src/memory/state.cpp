@@ -27,7 +27,7 @@ Expr frozen_parameters(const OpTable& table, const Sharding& sharding, WeightCla
 }
 Expr quantized_weights(const OpTable& table, const Sharding& sharding, WeightClass weights) {
   return sum_over(table, [&](const Op& op) {
-    return op.weights == weights && op.quantized ? product_weights(op, sharding) : Expr();
+    return op.weights == weights && is_quantized(op) ? product_weights(op, sharding) : Expr();
   });
 }
 
@@ -144,6 +144,10 @@ ModelParameters evaluate(const ModelParameterExprs& exprs, const Bindings& lette
     held.frozen_expert = kind.frozen_expert.evaluate(of_kind);
     held.quantized_dense = kind.quantized_dense.evaluate(of_kind);
     held.quantized_expert = kind.quantized_expert.evaluate(of_kind);
+    if (total(trained(held)) > 0) {
+      held.beside_dense = held.frozen_dense;
+      held.beside_expert = held.frozen_expert;
+    }
   }
   return parts;
 }
@@ -200,11 +204,20 @@ double stepped_by_rank(const Parameters& held, const Strategy& strategy) {
          steps.expert / real(shards(strategy, WeightClass::expert));
 }
 
-double frozen_bytes(const Parameters& held) {
-  constexpr double nf4_size = real(nf4_bytes.numerator()) / real(nf4_bytes.denominator());
+Parameters with_gradients(const Parameters& held, const Strategy& strategy, const Software& software) {
+  Parameters with = trained(held);
+  if (!software.sharding.flat_parameters || !shards_weights(strategy)) return with;
+  with.dense += held.beside_dense;
+  with.expert += held.beside_expert;
+  return with;
+}
+
+double frozen_bytes(const Parameters& held, BaseDtype base) {
+  const Rational each = weight_bytes(base);
+  const double quantized_size = real(each.numerator()) / real(each.denominator());
   const double quantized = held.quantized_dense + held.quantized_expert;
   return (held.frozen_dense + held.frozen_expert - quantized) * real(size_of(Dtype::half)) +
-         quantized * nf4_size;
+         quantized * quantized_size;
 }
 
 ModelState model_state(const Transformer& model, const Strategy& strategy, const Workload& workload,
@@ -220,11 +233,12 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     return Bytes(std::ceil(dense / dense_shards)) + Bytes(std::ceil(expert / expert_shards));
   };
   const Parameters stepped = trained(parameters);
+  const Parameters graded = with_gradients(parameters, strategy, software);
   const auto gradient =
       real(size_of(weight_copies ? Dtype::fp32 : kept_gradient_dtype(strategy, workload, software)));
   const double weight = real(size_of(fp32_weights ? Dtype::fp32 : Dtype::half));
   const auto weights = [&](const Parameters& held) {
-    const double frozen = frozen_bytes(held);
+    const double frozen = frozen_bytes(held, strategy.lora.base);
     const double all = total(trained(held));
     const double narrow = held.narrow_dense + held.narrow_expert;
     if (shards_fp32) return all * weight + frozen;
@@ -232,7 +246,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
            held.narrow_output * copies_size(strategy, copies) + frozen;
   };
   ModelState state{.weights = Bytes(std::ceil(weights(parameters))),
-                   .gradients = Bytes(total(stepped) * gradient),
+                   .gradients = Bytes(total(graded) * gradient),
                    .optimizer = optimizer_state(strategy, stepped, main_params, matrices)};
   if (shards_weights(strategy)) {
     state.weights = sharded(weights(of_class(parameters, WeightClass::dense)),
@@ -251,7 +265,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
                     !autocasts_adapters(strategy, software);
   if (gathered || cast) state.weights += gathered_bytes(gathered ? parameters : stepped, strategy);
   if (reduces_in_passes(strategy, workload, software)) {
-    state.gradients = sharded(stepped.dense * gradient, stepped.expert * gradient);
+    state.gradients = sharded(graded.dense * gradient, graded.expert * gradient);
   }
   if (reduces_by_group(strategy)) {
     const double whole = std::min(1.0, 2 / real(strategy.virtual_pipeline));
@@ -279,7 +293,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
 Bytes gathered_bytes(const Parameters& parameters, const Strategy& strategy) {
   const double narrow = parameters.narrow_dense + parameters.narrow_expert;
   return Bytes((total(trained(parameters)) - narrow) * real(size_of(Dtype::half)) +
-               narrow * gathered_narrow_weight_size(strategy) + frozen_bytes(parameters));
+               narrow * gathered_narrow_weight_size(strategy) + frozen_bytes(parameters, strategy.lora.base));
 }
 
 }  // namespace headroom

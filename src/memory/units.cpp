@@ -80,7 +80,7 @@ namespace {
 Bytes kept_gradients(const Parameters& held, bool fp32_weights, const Strategy& strategy,
                      const Workload& workload, const Software& software) {
   if (strategy.offload.parameters) return Bytes(0);  // they are on the host
-  const Parameters stepped = trained(held);
+  const Parameters stepped = with_gradients(held, strategy, software);
   const double each =
       real(size_of(fp32_weights ? Dtype::fp32 : kept_gradient_dtype(strategy, workload, software)));
   const bool shards_them = reduces_in_passes(strategy, workload, software);
@@ -111,11 +111,13 @@ ModelUnits model_units(const ModelLayers& layers, const ModelParameters& paramet
     KindUnit& unit = units.kinds.emplace_back();
     unit.position = layers.kinds[i].position;
     if (gathers_in_passes(strategy)) unit.gathered = gathered_bytes(held, strategy);
-    all += real(counts[i]) * total(trained(held));
+    all += real(counts[i]) * total(with_gradients(held, strategy, software));
     if (grows) unit.kept = kept_gradients(held, layers.kinds[i].fp32_weights, strategy, workload, software);
     if (by_bucket) continue;
-    unit.gradients = Bytes(total(trained(held)) * half);
-    if (reduces) unit.reduction = Bytes(total(trained(held)) * real(size_of(strategy.gradient_dtype)));
+    unit.gradients = Bytes(total(with_gradients(held, strategy, software)) * half);
+    if (reduces)
+      unit.reduction =
+          Bytes(total(with_gradients(held, strategy, software)) * real(size_of(strategy.gradient_dtype)));
   }
   if (grows && !units_apart && parameters.shared > 0 && !trains_adapters(strategy.lora)) {
     // The output layer makes the first gradient of the weights that it shares with the embedding.

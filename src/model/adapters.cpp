@@ -46,6 +46,12 @@ constexpr auto adapter_names = with_those_of_mixers(
 
 bool makes_gate(const OpTable& table, const Op& op) { return table[op.outputs[0]].name == "gate and up"; }
 
+// Returns whether q, k and v are linears of their own, and so gate and up.
+bool has_linears_apart(const OpTable& table) {
+  return std::any_of(table.ops().begin(), table.ops().end(),
+                     [](const Op& op) { return op.name == "qkv" && op.products.size() > 1; });
+}
+
 // Adapters of a linear: one for its whole output, or one for each of some parts.
 struct Adapters {
   bool all = false;
@@ -54,9 +60,7 @@ struct Adapters {
 
 Adapters adapters_of(const OpTable& table, const Op& op, const Lora& lora) {
   const bool gate_and_up = makes_gate(table, op);
-  const bool apart = std::any_of(table.ops().begin(), table.ops().end(), [](const Op& other) {
-    return other.name == "qkv" && other.products.size() > 1;
-  });
+  const bool apart = has_linears_apart(table);
   Adapters adapters;
   const auto add_part = [&](int part) {
     if (!adapters.parts.contains(part)) adapters.parts.push_back(part);
@@ -82,8 +86,14 @@ Adapters adapters_of(const OpTable& table, const Op& op, const Lora& lora) {
 // Rewrites a table op by op.
 class Adapting {
  public:
-  Adapting(const OpTable& original, CrossEntropy loss, const Lora& lora, bool adapted, bool autocast)
-      : original_(original), loss_(loss), lora_(lora), adapted_(adapted), autocast_(autocast) {
+  Adapting(const OpTable& original, CrossEntropy loss, const Lora& lora, bool adapted, bool autocast,
+           bool keeps_inputs)
+      : original_(original),
+        loss_(loss),
+        lora_(lora),
+        adapted_(adapted),
+        autocast_(autocast),
+        keeps_inputs_(keeps_inputs) {
     for (const Value& value : original.values()) {
       now_.push_back(table_.value(value));
     }
@@ -116,7 +126,10 @@ class Adapting {
 
   void freeze(Op& op) const {
     op.frozen = true;
-    op.quantized = adapted_ && op.kind == OpKind::linear && lora_.base == BaseDtype::nf4;
+    if (adapted_ && op.kind == OpKind::linear && is_quantized(lora_.base)) {
+      op.quantized = weight_bytes(lora_.base);
+      op.dequantized_apart = has_linears_apart(original_);
+    }
     // A chunked loss saves the gradient of the output layer's input instead of that input.
     const bool stands_for_gradient = in_chunks(loss_) && op.name == "output_layer";
     FixedVector<Save, 8> saves;
@@ -124,6 +137,10 @@ class Adapting {
       const bool of_weights =
           save.why == why::weight_gradient || table_[save.value].name == "weight gradient";
       if (op.kind == OpKind::embedding || op.name == "embedding_dropout") continue;
+      if (of_weights && keeps_inputs_ && is_quantized(op)) {
+        saves.push_back({save.value, "bitsandbytes keeps the inputs of 4-bit linears"});
+        continue;
+      }
       if (!of_weights || (stands_for_gradient && save.value == op.inputs[0])) saves.push_back(save);
     }
     op.saves = saves;
@@ -283,6 +300,7 @@ class Adapting {
   const Lora& lora_;
   bool adapted_;
   bool autocast_;
+  bool keeps_inputs_;
   OpTable table_;
   std::vector<ValueId> now_;  // by value of the original table
 };
@@ -301,15 +319,16 @@ bool adapts(const OpTable& table, const Op& op, const LoraTarget& target) {
   return target.part != 0 || op.name == "qkv" || makes_gate(table, op);
 }
 
-OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted,
-                      bool autocast) {
-  return Adapting(table, loss, lora, adapted, autocast).table();
+OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted, bool autocast,
+                      bool keeps_inputs) {
+  return Adapting(table, loss, lora, adapted, autocast, keeps_inputs).table();
 }
 
-ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora, bool autocast) {
+ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora, bool autocast,
+                          bool keeps_inputs) {
   if (!trains_adapters(lora)) return layers;
   for (LayerKind& kind : layers.kinds) {
-    kind.ops = with_adapters(kind.ops, loss, lora, is_layer(kind), autocast);
+    kind.ops = with_adapters(kind.ops, loss, lora, is_layer(kind), autocast, keeps_inputs);
     kind.fp32_weights = autocast;
   }
   return layers;

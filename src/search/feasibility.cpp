@@ -66,7 +66,7 @@ Bytes least_state(const Request& base) {
                          : 2;
   // Assumes that all weights are frozen, in as few bits as possible.
   if (trains_adapters(whole.lora)) parameters.frozen_dense = parameters.dense;
-  if (whole.lora.base == BaseDtype::nf4) parameters.quantized_dense = parameters.dense;
+  if (is_quantized(whole.lora.base)) parameters.quantized_dense = parameters.dense;
   // One square matrix has the fewest rows and columns.
   const double side = std::sqrt(total(parameters));
   const ModelState state = model_state(base.model, whole, base.workload, parameters, copies, base.software,

@@ -20,9 +20,10 @@ void set_parameter_transfers(ModelExchanges& exchanges, const ModelParameters& p
     for (const WeightClass weights : {WeightClass::dense, WeightClass::expert}) {
       const Parameters share = of_class(held, weights);
       const double count = total(trained(share));
+      const double with_gradient = total(with_gradients(share, strategy, software));
       const double shards_of = real(shards(strategy, weights));
-      unit.fetch += Bytes((count * weight + frozen_bytes(share)) / shards_of) / link;
-      if (reduces) unit.send += gradient_bytes(count / shards_of, sent) / link;
+      unit.fetch += Bytes((count * weight + frozen_bytes(share, strategy.lora.base)) / shards_of) / link;
+      if (reduces) unit.send += gradient_bytes(with_gradient / shards_of, sent) / link;
     }
   }
 }

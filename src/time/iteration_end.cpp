@@ -20,7 +20,8 @@ DataParallelTimes data_parallel_times(const Parameters& parameters, const Strate
   const auto add = [&](WeightClass weight_class, const Parameters& held) {
     const Parameters stepped = trained(held);
     if (total(stepped) == 0) return;
-    const Bytes gradients(total(stepped) * real(size_of(reduced_gradient_dtype(strategy, software))));
+    const Bytes gradients(total(with_gradients(held, strategy, software)) *
+                          real(size_of(reduced_gradient_dtype(strategy, software))));
     const Group group = shards_sums ? shard_group(strategy, weight_class, devices_per_node)
                                     : data_parallel_group(strategy, devices_per_node, weight_class);
     if (reduces) {

@@ -44,7 +44,7 @@ ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters&
       if (total(share) == 0) return;
       const Group ranks = shard_group(strategy, weights, devices_per_node);
       if (gathers) add(unit.gather, CollectiveKind::all_gather, gathered_bytes(share, strategy), ranks);
-      const double count = total(trained(share));
+      const double count = total(with_gradients(share, strategy, software));
       if (!reduces || count == 0) return;
       const Bytes gradients(count * gradient);
       add(unit.reduction, CollectiveKind::reduce_scatter, gradients, ranks);
@@ -59,7 +59,8 @@ ModelExchanges model_exchanges(const ModelLayers& layers, const ModelParameters&
     if (gathers) unit.gather_copies = copies(2 * gathered_bytes(held, strategy), performance, software);
     if (reduces)
       unit.reduction_copies =
-          copies(Bytes(total(trained(held)) * (half_size + gradient)), performance, software);
+          copies(Bytes(total(with_gradients(held, strategy, software)) * (half_size + gradient)), performance,
+                 software);
   }
   return exchanges;
 }

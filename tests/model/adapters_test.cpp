@@ -277,6 +277,47 @@ TEST_CASE("adapters: NF4 needs less memory and more time, and a linear's weights
   CHECK(std::find(std::begin(sizes), std::end(sizes), dequantized.count()) != std::end(sizes));
 }
 
+TEST_CASE("adapters: without double quantization, each 64 weights have an FP32 scale") {
+  const Transformer model = of_hub("llama-3-8b");
+  const auto weights = [&](BaseDtype base) {
+    const Strategy strategy = adapting(16, {}, base);
+    return model_state(model, strategy, Workload{}, held_by(model, strategy)).weights.count();
+  };
+  const double quantized = held_by(model, adapting(16, {}, BaseDtype::nf4)).quantized_dense;
+  CHECK(weights(BaseDtype::bf16) - weights(BaseDtype::nf4_single) == quantized * (2 - 0.5 - 4.0 / 64));
+}
+
+TEST_CASE("adapters: linears of their own are dequantized one at a time") {
+  Strategy strategy = adapting(16, {"q_proj"}, BaseDtype::nf4);
+  strategy.recompute.policy = RecomputePolicy::full;
+  const auto dequantized = [&](QkvLinear qkv) {
+    Request asked = request(of_hub("llama-3-8b"), strategy);
+    asked.software = read_software("hf-trainer");
+    asked.model.architecture.kernels.qkv = qkv;
+    asked.model.vocabulary = 128;   // so that the peak is in a layer
+    asked.workload.sequence = 128;  // and its weights are most of it
+    const Plan plan = account(evaluate(asked));
+    return plan.ranks.front().activations.at_peak.dequantized_weights.count();
+  };
+  CHECK(dequantized(QkvLinear::one) == 2.0 * 4096 * 28672);
+  CHECK(dequantized(QkvLinear::separate) == 2.0 * 4096 * 14336);
+}
+
+TEST_CASE("adapters: older bitsandbytes keeps the inputs of quantized linears") {
+  const Transformer model = of_hub("llama-3-8b");
+  const auto kept = [&](BaseDtype base, bool keeps) {
+    Software software;
+    software.memory.keeps_quantized_inputs = keeps;
+    const ModelLayers layers = layers_of(model, adapting(16, {"q_proj"}, base), software);
+    const Bindings letters = bindings(model, {.micro_batch = 1}, {.sequence = 2048});
+    const auto layer = std::find_if(layers.kinds.begin(), layers.kinds.end(), is_layer);
+    return kept_bytes(stored_tensors(layer->ops, {}, {}, Detail::paper)).evaluate(letters);
+  };
+  CHECK(kept(BaseDtype::bf16, true) == kept(BaseDtype::bf16, false));
+  // The inputs of gate and up, and of down; the adapter saves that of q already, attention that of the projection.
+  CHECK(kept(BaseDtype::nf4, true) - kept(BaseDtype::nf4, false) == 2.0 * 2048 * (4096 + 14336));
+}
+
 TEST_CASE("adapters: of a loss in chunks the gradient of its input is kept, and none of the weights") {
   for (const CrossEntropy loss : {CrossEntropy::chunked, CrossEntropy::linear_fused, CrossEntropy::fused}) {
     Transformer model = of_hub("llama-3-8b");

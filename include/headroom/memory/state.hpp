@@ -40,6 +40,9 @@ struct Parameters {
   double frozen_expert = 0;
   double quantized_dense = 0;
   double quantized_expert = 0;
+  // Frozen parameters of layers or ends of the model that also have trained ones.
+  double beside_dense = 0;
+  double beside_expert = 0;
   constexpr Parameters(double outside_experts = 0,  // NOLINT(google-explicit-constructor)
                        double of_experts = 0, double narrow_outside = 0, double narrow_of_experts = 0)
       : dense(outside_experts),
@@ -57,6 +60,7 @@ constexpr Parameters trained(Parameters parameters) {
   parameters.expert -= parameters.frozen_expert;
   parameters.frozen_dense = parameters.frozen_expert = 0;
   parameters.quantized_dense = parameters.quantized_expert = 0;
+  parameters.beside_dense = parameters.beside_expert = 0;
   return parameters;
 }
 
@@ -64,9 +68,10 @@ constexpr Parameters trained(Parameters parameters) {
 constexpr Parameters of_class(Parameters parameters, WeightClass weights) {
   if (weights == WeightClass::dense) {
     parameters.expert = parameters.narrow_expert = parameters.frozen_expert = parameters.quantized_expert = 0;
+    parameters.beside_expert = 0;
   } else {
     parameters.dense = parameters.narrow_dense = parameters.frozen_dense = parameters.quantized_dense = 0;
-    parameters.narrow_output = 0;
+    parameters.narrow_output = parameters.beside_dense = 0;
   }
   return parameters;
 }
@@ -139,6 +144,8 @@ constexpr Parameters parameters_of_rank(const ModelParameters& parts, const Kind
     sum.frozen_expert += static_cast<double>(counts[i]) * parts.kinds[i].frozen_expert;
     sum.quantized_dense += static_cast<double>(counts[i]) * parts.kinds[i].quantized_dense;
     sum.quantized_expert += static_cast<double>(counts[i]) * parts.kinds[i].quantized_expert;
+    sum.beside_dense += static_cast<double>(counts[i]) * parts.kinds[i].beside_dense;
+    sum.beside_expert += static_cast<double>(counts[i]) * parts.kinds[i].beside_expert;
   }
   if (both_ends) return without_shared(sum, parts);
   if (has_copy(parts, counts, both_ends)) {
@@ -160,8 +167,12 @@ std::vector<Parameters> parameters_by_rank(const Transformer& model, const Strat
 // Returns the parameters that a rank's optimizer steps: its shard of the trained ones among `held`.
 double stepped_by_rank(const Parameters& held, const Strategy& strategy);
 
+// Returns the parameters that have gradients: the trained ones, and frozen ones that a flat parameter holds with
+// them (StackSharding::flat_parameters).
+Parameters with_gradients(const Parameters& held, const Strategy& strategy, const Software& software);
+
 // Returns bytes of frozen weights, in 16 bits or fewer.
-double frozen_bytes(const Parameters& held);
+double frozen_bytes(const Parameters& held, BaseDtype base);
 
 struct ModelState {
   Bytes weights;

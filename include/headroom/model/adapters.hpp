@@ -36,12 +36,21 @@
 namespace headroom {
 
 // Dtype of the layers' frozen linears. nf4: 4 bits a weight, an 8-bit maximum for every 64 weights, and an
-// FP32 maximum for every 256 of these maxima. A GEMM's weights are converted to BF16 at each use
-// [arXiv:2305.14314, double quantization; bitsandbytes].
-enum class BaseDtype : std::uint8_t { bf16, nf4 };
+// FP32 maximum for every 256 of these maxima. nf4_single: an FP32 maximum for every 64 weights. A GEMM's
+// weights are converted to BF16 at each use [arXiv:2305.14314, double quantization; bitsandbytes].
+enum class BaseDtype : std::uint8_t { bf16, nf4, nf4_single };
 
-// Bytes of an NF4 weight: 1/2 + 1/64 + 4/(64 256).
-inline constexpr Rational nf4_bytes(2113, 4096);
+constexpr bool is_quantized(BaseDtype base) { return base != BaseDtype::bf16; }
+
+// Returns the bytes of a frozen weight: 2; 1/2 + 1/64 + 4/(64 256); 1/2 + 4/64.
+constexpr Rational weight_bytes(BaseDtype base) {
+  switch (base) {
+    case BaseDtype::nf4: return {2113, 4096};
+    case BaseDtype::nf4_single: return {9, 16};
+    case BaseDtype::bf16: break;
+  }
+  return 2;
+}
 
 struct Lora {
   std::int64_t rank = 0;             // R; 0: no adapters, the weights are trained
@@ -88,17 +97,21 @@ bool adapts(const OpTable& table, const Op& op, const LoraTarget& target);
 // Returns the table of a layer with adapters (`adapted`), or of an end of the model, which is only frozen. If
 // all linears are adapted at once, q, k, v, gate and up have an adapter each where q, k and v are linears of
 // their own. A linear that is fused has one adapter. With `autocast`, adapters are FP32. Each
-// saves a 16-bit copy of its input and of its weights [PEFT, tuners/lora/layer.py, _cast_input_dtype].
+// saves a 16-bit copy of its input and of its weights [PEFT, tuners/lora/layer.py, _cast_input_dtype]. With
+// `keeps_inputs`, quantized linears keep their inputs, though nothing needs them [bitsandbytes before its pull
+// request 1270, autograd/_functions.py, MatMul4Bit].
 OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted,
-                      bool autocast = false);
+                      bool autocast = false, bool keeps_inputs = false);
 
 // Returns the layers with adapters, or unchanged if the weights are trained.
-ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora, bool autocast = false);
+ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora, bool autocast = false,
+                          bool keeps_inputs = false);
 
 template <>
-inline constexpr std::array<Spelling<BaseDtype>, 2> spellings<BaseDtype>{{
+inline constexpr std::array<Spelling<BaseDtype>, 3> spellings<BaseDtype>{{
     {BaseDtype::bf16, "bf16"},
     {BaseDtype::nf4, "nf4"},
+    {BaseDtype::nf4_single, "nf4_single"},
 }};
 
 }  // namespace headroom

@@ -160,16 +160,20 @@ struct Op {
   bool always_half = false;     // its products are of 16 bits, whatever the precision of a model's linears
   bool shares_weights = false;  // they are another op's, and counted there
   bool weights_at_half =
-      false;               // they stay at 16 bits beside copies of fewer, whatever --fp8-param-gather is of
-  bool frozen = false;     // its weights, or its mask, have no gradient
-  bool quantized = false;  // its weights are of fewer bits, and made BF16 for each use (model/adapters.hpp)
-  bool reads_gathered = false;  // its input as an op before it gathered that, which it keeps so
+      false;            // they stay at 16 bits beside copies of fewer, whatever --fp8-param-gather is of
+  bool frozen = false;  // its weights, or its mask, have no gradient
+  // Bytes of a weight of fewer than 16 bits, which is made BF16 for each use; or 0 (model/adapters.hpp).
+  Rational quantized{};
+  bool dequantized_apart = false;  // linears side by side are of their own: one is made BF16 at a time
+  bool reads_gathered = false;     // its input as an op before it gathered that, which it keeps so
   SmallOperators operators{};
   bool host_waits = false;            // before it, for numbers that the device has made
   int merged = 1;                     // linears of equal width whose outputs stand side by side in its output
   bool unfused = false;               // operators of the framework in a row: `traffic` has all that they move
   const ScanKernels* scan = nullptr;  // of a scan
 };
+
+constexpr bool is_quantized(const Op& op) { return op.quantized != Rational(); }
 
 // Returns whether the op's weights are factors of GEMMs in fewer than 16 bits.
 constexpr bool multiplies_narrow(const Op& op) {

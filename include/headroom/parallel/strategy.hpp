@@ -244,7 +244,7 @@ inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
   const CrossEntropy loss =
       model.architecture.kernels.cross_entropy.value_or(kernels_of(software).cross_entropy);
   return with_adapters(layers_of(model, layer_choices(model, strategy, software)), loss, strategy.lora,
-                       autocasts_adapters(strategy, software));
+                       autocasts_adapters(strategy, software), software.memory.keeps_quantized_inputs);
 }
 
 // Returns whether both strategies have the same kinds of layers in the same order, whatever their precision.

@@ -139,9 +139,9 @@ constexpr Expr accumulation(const Expr& weights, const TrafficOptions& options) 
   return weights * (size_of(Dtype::half) + 2 * size_of(options.gradients));
 }
 
-// Returns bytes of dequantizing NF4 weights: they are read, and written in BF16.
+// Returns bytes of dequantizing weights: they are read, and written in BF16.
 constexpr Expr dequantization(const Op& op, const Sharding& sharding) {
-  return product_weights(op, sharding) * Monomial(nf4_bytes + Rational(size_of(Dtype::half)));
+  return product_weights(op, sharding) * Monomial(op.quantized + Rational(size_of(Dtype::half)));
 }
 
 }  // namespace detail
@@ -170,7 +170,7 @@ HEADROOM_VECTOR_CONSTEXPR StreamingKernels forward_traffic(const OpTable& table,
           moved += 3 * detail::bytes_of(table[output], sharding);
       }
       if (!(moved == Expr())) kernels.push_back({"cast_weights", moved});  // FP32 read, 16 bits written
-      if (op.quantized) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
+      if (is_quantized(op)) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
       break;
     case OpKind::normalization:
     case OpKind::softmax:
@@ -213,7 +213,7 @@ HEADROOM_VECTOR_CONSTEXPR StreamingKernels backward_traffic(const OpTable& table
   switch (op.kind) {
     case OpKind::linear:
       if (detail::outputs_are_views(table, op)) kernels.push_back({"concatenate_gradients", 2 * incoming});
-      if (op.quantized) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
+      if (is_quantized(op)) kernels.push_back({"dequantize", detail::dequantization(op, sharding)});
       if (!op.parameters.empty() && !op.frozen && !detail::states_bias(op))
         kernels.push_back({"bias_gradient", incoming, 1, false, true});
       for (const MatrixProduct& product : op.products) {

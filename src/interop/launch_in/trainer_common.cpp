@@ -111,8 +111,12 @@ void take_quantization(TreeRun& run, bool adapter) {
   const Written* const eight = run.find("load_in_8bit");
   const Written* const bits = run.find("quantization_bit");
   const bool by_bits = bits != nullptr && text_of_values(*bits) == "4";
-  if (adapter && four != nullptr && is_on(*four)) builder.set("base_dtype", "nf4", four);
-  if (adapter && by_bits) builder.set("base_dtype", "nf4", bits);
+  // Names of LLaMA-Factory, TRL and axolotl; our own launches write them.
+  const Written* const nested = run.find(
+      {"double_quantization", "use_bnb_nested_quant", "bnb_config_kwargs.bnb_4bit_use_double_quant"});
+  const char* const base = nested != nullptr && !is_on(*nested) ? "nf4_single" : "nf4";
+  if (adapter && four != nullptr && is_on(*four)) builder.set("base_dtype", base, four);
+  if (adapter && by_bits) builder.set("base_dtype", base, bits);
   if (eight != nullptr && is_on(*eight))
     builder.leave_out(*eight, "frozen linears of 8 bits: they are counted in bf16");
   if (bits != nullptr && !by_bits)

@@ -131,6 +131,7 @@ class ModelArguments:
     max_length: int
     use_peft: bool = False
     load_in_4bit: bool = False
+    use_bnb_nested_quant: bool = True
     lora_r: int = 16
     lora_dropout: float = 0.0
     lora_target_modules: list[str] = field(default_factory=lambda: ["all-linear"])
@@ -156,8 +157,8 @@ if own.load_in_4bit:
     model = AutoModelForCausalLM.from_pretrained(
         own.model_name_or_path,
         quantization_config=BitsAndBytesConfig(
-            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,
-            bnb_4bit_compute_dtype=torch.bfloat16,
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16,
+            bnb_4bit_use_double_quant=own.use_bnb_nested_quant,
         ),
     )
 else:
@@ -299,7 +300,7 @@ void write_accelerate(const Request& request, Launch& launch) {
   if (runs_deepspeed(request))
     launch.files.push_back({"ds_config.json", deepspeed_json(request, launch.flags, Batch::of_trainer)});
   launch.files.push_back({"train.py", trainer_program(request, launch)});
-  if (request.strategy.lora.base == BaseDtype::nf4)
+  if (is_quantized(request.strategy.lora.base))
     launch.lacks.emplace_back(
         "frozen weights in 4 bits: set MODEL_PATH to a checkpoint, since config.json has none");
   add_model(request, launch);
@@ -340,9 +341,9 @@ void write_llama_factory(const Request& request, Launch& launch) {
     text += line("lora_rank", strategy.lora.rank) +
             line("lora_target", targets_of(strategy.lora, "all", ",")) +
             line("lora_dropout", fmt::format("{:g}", strategy.lora.dropout.value));
-    if (strategy.lora.base == BaseDtype::nf4)
+    if (is_quantized(strategy.lora.base))
       text += line("quantization_bit", 4) + line("quantization_method", "bnb") +
-              line("double_quantization", "true");
+              line("double_quantization", word(strategy.lora.base == BaseDtype::nf4));
   }
   text += line("dataset", "c4_demo") + line("template", "default") +
           line("cutoff_len", request.workload.sequence) + line("packing", "true") +
@@ -385,13 +386,15 @@ void write_axolotl(const Request& request, Launch& launch) {
           line("gradient_accumulation_steps", microbatches(strategy, request.workload));
   if (!adapters) text += line("reinit_weights", "true");
   if (adapters) {
-    text += line("adapter", strategy.lora.base == BaseDtype::nf4 ? "qlora" : "lora") +
+    text += line("adapter", is_quantized(strategy.lora.base) ? "qlora" : "lora") +
             line("lora_r", strategy.lora.rank) + line("lora_alpha", strategy.lora.rank) +
             line("lora_dropout", fmt::format("{:g}", strategy.lora.dropout.value));
     text += strategy.lora.targets.empty()
                 ? line("lora_target_linear", "true")
                 : line("lora_target_modules", "[" + joined(strategy.lora.targets, ", ") + "]");
-    if (strategy.lora.base == BaseDtype::nf4) text += line("load_in_4bit", "true");
+    if (is_quantized(strategy.lora.base)) text += line("load_in_4bit", "true");
+    if (strategy.lora.base == BaseDtype::nf4_single)
+      text += "bnb_config_kwargs:\n  bnb_4bit_use_double_quant: false\n";
   }
   text += line("gradient_checkpointing", word(is_checkpointed(request))) + line("bf16", "true") +
           line("sdp_attention", "true") + line("optimizer", optim_of(strategy.optimizer)) +

@@ -267,8 +267,9 @@ constexpr std::array state_rows{
          "LoRA: Megatron-LM has no adapters (Megatron-Bridge does)", "Megatron-LM, training/arguments.py",
          nullptr, [](Strategy& strategy) { strategy.lora = {}; }},
     Rule{"base_dtype", [](const RuleCase& it) { return it.strategy.lora.base == BaseDtype::bf16; },
-         "`base_dtype` nf4: Megatron-Bridge keeps frozen weights in 16 bits",
-         "NVIDIA-NeMo/Megatron-Bridge, peft/lora.py", nullptr,
+         "`base_dtype` {}: Megatron-Bridge keeps frozen weights in 16 bits",
+         "NVIDIA-NeMo/Megatron-Bridge, peft/lora.py",
+         [](const RuleCase& it) { return shown(it.strategy.lora.base); },
          [](Strategy& strategy) { strategy.lora.base = BaseDtype::bf16; }},
     Rule{"bf16_layers_at_start",
          [](const RuleCase& it) {

@@ -101,6 +101,15 @@ constexpr std::array stack_sharding_rows{
          },
          "{} cannot be combined with `pipeline_parallel` on the stack {}", of_lists,
          [](const RuleCase& it) { return shown(it.strategy.data_sharding, it.software.name); }},
+    Rule{"base_dtype",
+         [](const RuleCase& it) {
+           return !is_quantized(it.strategy.lora.base) || !it.software.sharding.flat_parameters ||
+                  !shards_weights(it.strategy);
+         },
+         "must be bf16 with `data_sharding` zero3 on the stack {}: FSDP1 flattens all weights of a layer "
+         "into one tensor of one dtype",
+         "PyTorch, torch/distributed/fsdp/_flat_param.py, _validate_tensors_to_flatten",
+         [](const RuleCase& it) { return shown(it.software.name); }},
     Rule{"sync_each_batch",
          [](const RuleCase& it) {
            return !it.strategy.sync_each_batch || it.software.sharding.sync_each_batch;

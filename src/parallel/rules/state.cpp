@@ -206,7 +206,8 @@ constexpr std::array adapter_rows{
          [](const RuleCase& it) {
            return it.strategy.lora.base == BaseDtype::bf16 || it.strategy.precision == Precision::bf16;
          },
-         "must be bf16 with `base_dtype` nf4: its weights are dequantized to BF16 for each use", of_qlora},
+         "must be bf16 with `base_dtype` {}: its weights are dequantized to BF16 for each use", of_qlora,
+         [](const RuleCase& it) { return shown(it.strategy.lora.base); }},
     Rule{"lora_rank", [](const RuleCase& it) { return !keeps_fp32_weights(it); },
          "needs 16-bit weights; this model keeps FP32 weights (`kernels.weight_copies`)", of_autocast},
     Rule{"schedule", [](const RuleCase& it) { return !has_weight_passes(it.strategy.schedule); },
