@@ -363,7 +363,10 @@ TEST_CASE("lengths, microbatches and losses that a file does not say are told") 
   const LaunchedRun tune = tree_run_of(
       "model: {_component_: torchtune.models.llama3.llama3_8b}\noptimizer: {_component_: torch.optim.AdamW}\n"
       "tokenizer: {max_seq_len: null}\nloss: {_component_: torchtune.modules.loss.CEWithChunkedOutputLoss}\n"
-      "dataset: {packed: true}\ndtype: bf16\nfsdp_cpu_offload: True\n");
+      "dataset: {packed: true}\ndtype: bf16\nfsdp_cpu_offload: True\n"
+      "custom_sharded_layers: [tok_embeddings, output]\n");
+  CHECK(tune.software == "torchtune");
+  CHECK(choice_in(tune, "sharding.ends_in_root") == "false");
   CHECK(remarks_hold(tune, LaunchRemarkKind::assumed, "sequences are as long as the model's longest"));
   CHECK(remarks_hold(tune, LaunchRemarkKind::assumed, "a microbatch is one sequence"));
   CHECK(remarks_hold(tune, LaunchRemarkKind::unmodelled, "dataset.packed"));

@@ -85,6 +85,27 @@ TEST_CASE("state: shards of a group of ranks, and weights that pipeline ranks ke
   CHECK(bytes_a_parameter(held.gradients) == 4);
 }
 
+TEST_CASE("state: FSDP1 has gradients of frozen weights that share a unit with adapters") {
+  const Transformer model = read_model("llama-2-7b");
+  Strategy strategy = sharded_over(2, zero3);
+  strategy.lora.rank = 8;
+  const auto gradients = [&](const char* stack, const Workload& batch) {
+    const Software software = read_software(stack);
+    const Strategy by_default = with_stack_defaults(strategy, software, model);
+    const ModelParameters parts = model_parameters(model, by_default, batch, software);
+    const Parameters held =
+        parameters_of_rank(parts, counts_of(layers_of(model, by_default, software)), true);
+    return model_state(model, by_default, batch, held, 2, software).gradients.count();
+  };
+  const double layers = 32.0 * (4 * 4096 * 4096 + 3.0 * 4096 * 11008 + 2 * 4096);
+  // Whole while several microbatches are summed, a shard if there is one; embedding and head have none.
+  CHECK(gradients("litgpt-2024", units_batch) > 2 * layers);
+  CHECK(gradients("litgpt-2024", units_batch) < 2.01 * layers);
+  CHECK(gradients("litgpt-2024", {.global_batch = 2, .sequence = 4096}) ==
+        gradients("litgpt-2024", units_batch) / 2);
+  CHECK(gradients("torchtune", units_batch) < 0.01 * layers);
+}
+
 TEST_CASE("units: the worst moment of a backward pass is that of a walk from unit to unit") {
   for (const char* stack : {"torchtitan-2025", "pytorch-fsdp-2023", "nemo-2025"}) {
     for (const bool keeps : {false, true}) {

@@ -33,8 +33,7 @@ bool drop_start(std::string& text, std::string_view start) {
 }  // namespace
 
 LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
-  RunBuilder builder(file.file, "torchtune", "torchtitan-2025");
-  builder.assume("torchtune has no stack of its own here: torchtitan's of 2025, with FSDP2, stands for it");
+  RunBuilder builder(file.file, "torchtune", "torchtune");
   TreeRun run(flattened(file.root, file.file), builder);
   RunScale scale;
   const Written* const component = run.find({"model._component_", "models.model._component_"});
@@ -106,6 +105,8 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
       builder.leave_out(*run.find("model.apply_lora_to_output"), "an adapter of the output layer");
     if (!targets.empty()) builder.set("lora_targets", targets, modules);
   }
+  if (const Written* const apart = run.find("custom_sharded_layers"); apart != nullptr && !is_null(*apart))
+    builder.choose("sharding.ends_in_root", "false", apart);
   if (const Written* const loss = run.find({"loss._component_", "loss"});
       loss != nullptr && text_of_values(*loss).find("Chunked") != std::string::npos)
     builder.choose("cross_entropy", "chunked", loss);
@@ -130,7 +131,7 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
       {"log_*"},
       {"seed"},
       {"shuffle"},
-      {"custom_sharded_layers*", LaunchUse::unmodelled, "units of the embedding and the output layer"},
+      {"custom_sharded_layers*"},
       {"tensor_parallel_plan*"},
       {"model.lora_alpha"},
       {"model.use_dora", LaunchUse::unmodelled, "DoRA: read as LoRA"},
