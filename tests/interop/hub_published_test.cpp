@@ -42,7 +42,17 @@ TEST_CASE("published names have the published numbers of parameters, within 0.1%
                                   {"ibm-granite/granite-3.1-8b-instruct", 8'170'848'256},
                                   {"internlm/internlm2-7b", 7'737'708'544},
                                   {"CohereForAI/c4ai-command-r-v01", 34'980'831'232},
-                                  {"mosaicml/mpt-7b", 6'649'286'656}};
+                                  {"mosaicml/mpt-7b", 6'649'286'656},
+                                  {"databricks/dbrx-instruct", 131'596'523'520},
+                                  {"Qwen/Qwen1.5-MoE-A2.7B", 14'315'784'192},
+                                  {"Qwen/Qwen2-57B-A14B-Instruct", 57'409'011'712},
+                                  {"Qwen/Qwen3-Coder-480B-A35B-Instruct", 480'154'875'392},
+                                  {"ByteDance-Seed/Seed-OSS-36B-Base", 36'151'104'512},
+                                  {"internlm/internlm3-8b-instruct", 8'804'241'408},
+                                  {"mistralai/Codestral-22B-v0.1", 22'247'282'688},
+                                  {"tiiuae/Falcon3-7B-Base", 7'455'550'464},
+                                  {"microsoft/Phi-3.5-MoE-instruct", 41'873'153'344},
+                                  {"ai21labs/Jamba-v0.1", 51'570'323'328}};
   for (const PublishedCount& one : cases) {
     CAPTURE(one.name);
     const Transformer model = read_any_model(one.name);

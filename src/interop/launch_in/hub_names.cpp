@@ -32,7 +32,31 @@ struct SameLayers {
   std::string_view name;
   std::string_view ours;
 };
-constexpr std::array<SameLayers, 50> same_layers{{
+constexpr std::array<SameLayers, 74> same_layers{{
+    {"llama4-17b128e", "llama-4-maverick"},
+    {"llama4-17b16e", "llama-4-scout"},
+    {"glm4-7", "glm-4.5"},
+    {"glm-4.7", "glm-4.5"},
+    {"mistral-small-3.1-24b", "mistral-small-24b"},
+    {"mistral-small-3.2-24b", "mistral-small-24b"},
+    {"magistral-small", "mistral-small-24b"},
+    {"devstral-small", "mistral-small-24b"},
+    {"pixtral-12b", "mistral-nemo-12b"},
+    {"mathstral-7b", "mistral-7b-v0.3"},
+    {"open_llama_7b", "llama-2-7b"},
+    {"open_llama_13b", "llama-2-13b"},
+    {"qwen2.5-omni-7b", "qwen2.5-7b"},
+    {"qwen3-omni-30b-a3b", "qwen3-30b-a3b"},
+    {"qwen3-vl-2b", "qwen3-1.7b"},
+    {"llava-1.5-7b", "llama-2-7b"},
+    {"llava-1.5-13b", "llama-2-13b"},
+    {"llava-v1.6-mistral-7b", "mistral-7b"},
+    {"llava-v1.6-vicuna-7b", "llama-2-7b"},
+    {"hermes-4-14b", "qwen3-14b"},
+    {"hermes-4-70b", "llama-3-70b"},
+    {"hermes-4-405b", "llama-3-405b"},
+    {"medgemma-4b", "gemma-3-4b"},
+    {"medgemma-27b", "gemma-3-27b"},
     {"qwen3-vl-4b", "qwen3-4b"},
     {"qwen3-vl-32b", "qwen3-32b"},
     {"deepseek-r1-0528-qwen3-8b", "qwen3-8b"},
@@ -168,6 +192,22 @@ std::string config_beside(const std::string& name, const std::string& file) {
   return "";
 }
 
+bool is_known_name(const std::string& name) {
+  return !embedded_name(name).empty() || best_row(same_layers, plain_name(name)) != same_layers.end() ||
+         published_config(plain_name(name)) != nullptr;
+}
+
+// The model that a name starts with, up to the end of a word: "DeepSeek-V3" of "DeepSeek-V3-config-verl". Empty: none.
+std::string known_start(std::string name) {
+  name.erase(0, name.rfind('/') + 1);
+  for (std::size_t end = name.find_last_of("-_"); end != std::string::npos && end > 0;
+       end = name.find_last_of("-_")) {
+    name.resize(end);
+    if (is_known_name(name)) return name;
+  }
+  return "";
+}
+
 }  // namespace
 
 void name_model_of(const std::string& name, const Written* from, const std::string& file,
@@ -176,9 +216,7 @@ void name_model_of(const std::string& name, const Written* from, const std::stri
   if (const std::string config = config_beside(name, file); !config.empty())
     return builder.name_model(config, from);
   if (const std::string of_path = name_in_path(name); !of_path.empty()) {
-    if (embedded_name(of_path).empty() && best_row(same_layers, plain_name(of_path)) == same_layers.end() &&
-        published_config(of_path) == nullptr)
-      return builder.name_absent_model(name, from);
+    if (!is_known_name(of_path) && known_start(of_path).empty()) return builder.name_absent_model(name, from);
     builder.imply(fmt::format("{} has the layers of {} on the hub", printable(name), printable(of_path)),
                   from);
     return name_model_of(of_path, from, file, builder);
@@ -193,7 +231,13 @@ void name_model_of(const std::string& name, const Written* from, const std::stri
     builder.imply(fmt::format("{} has the layers of {}", printable(name), alike->ours), from);
     return builder.name_model(std::string(alike->ours), from);
   }
-  if (!by_sizes) return builder.name_absent_model(name, from);
+  if (!by_sizes) {
+    const std::string start = known_start(name);
+    if (start.empty()) return builder.name_absent_model(name, from);
+    builder.assume(fmt::format("{} has the layers of {}, by the start of its name", printable(name), start),
+                   from);
+    return name_model_of(start, from, file, builder);
+  }
   builder.imply(
       fmt::format("the sizes of {} are those of {}'s config.json on the hub", printable(name), sizes->name),
       from);
