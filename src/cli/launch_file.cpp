@@ -76,6 +76,28 @@ std::string value_in(const LaunchedRun& run, std::string_view field) {
   return setting == nullptr ? std::string() : setting->value;
 }
 
+// Where neither the flags nor the file name GPUs, and the usual ones cannot multiply at the file's precision: the first that can.
+void assume_system(LaunchedRun& run, const RequestFlags& flags, const SystemFlags& system) {
+  if (!run.system.empty() || system.system != SystemFlags().system) return;
+  const auto precision = from_name<Precision>(flags.text("precision").value_or(value_in(run, "precision")));
+  if (!precision) return;
+  const PrecisionRow& row = row_of(*precision);
+  const auto can = [&](std::string_view name) {
+    const Device& device = read_system(std::string(name)).performance->device;
+    return has_peak(device, row.dtype) && (!row.scales_blocks || scales_blocks(device));
+  };
+  if (can(system.system)) return;
+  for (const std::string_view name : {"dgx-h100-80g", "dgx-b200-180g"}) {
+    if (!can(name)) continue;
+    run.system = name;
+    LaunchRemark& remark = run.remarks.emplace_back();
+    remark.kind = LaunchRemarkKind::assumed;
+    remark.text =
+        fmt::format("{}, which can run {}: the file does not name GPUs (--system NAME)", name, row.name);
+    return;
+  }
+}
+
 // GPUs in a node of the system that the flags or the file name.
 std::int64_t devices_of_node(const LaunchedRun& run, const SystemFlags& system) {
   const bool named = !run.system.empty() && meaning_of("system", run.system).names.size() == 1;
@@ -86,6 +108,7 @@ std::int64_t devices_of_node(const LaunchedRun& run, const SystemFlags& system) 
 // `has_devices`: a flag says how many GPUs there are, or a search asks. `counts_nodes`: none does.
 LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, const SystemFlags& system) {
   LaunchedRun run = read_launched_run(flags.model, launch_options(flags, flags.overrides));
+  assume_system(run, flags, system);
   if (run.nodes && !run.devices && counts_nodes && value_in(run, "data_parallel").empty())
     take_whole_nodes(run, devices_of_node(run, system));
   std::vector<Problem> problems;
@@ -107,7 +130,9 @@ LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, c
   std::swap(run.remarks, others);
   problems = with_variables_joined(problems);
   if (!run.model && problems.empty())
-    problems.push_back({flags.model, "does not give the model's sizes: name a model with --model"});
+    problems.push_back(
+        {flags.model,
+         fmt::format("names no model, as {} may: give --model NAME, or its config.json", run.framework)});
   if (!problems.empty()) throw InputError(std::move(problems));
   return run;
 }

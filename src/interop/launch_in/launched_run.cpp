@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <numeric>
 #include <string>
 
 #include <fmt/format.h>
@@ -91,12 +92,17 @@ void take_whole_nodes(LaunchedRun& run, std::int64_t devices_per_node) {
   const std::int64_t each = std::clamp<std::int64_t>(devices_per_node, 1, most_of_size);
   const std::int64_t replica =
       size_in(run, "tensor_parallel") * size_in(run, "pipeline_parallel") * size_in(run, "context_parallel");
-  std::int64_t ranks = std::max<std::int64_t>(nodes * each / replica, 1);
+  // Data-parallel ranks that hold all experts of a layer together with the other axes.
+  const std::int64_t experts = size_in(run, "expert_parallel") * size_in(run, "expert_tensor_parallel");
+  const std::int64_t unit =
+      experts / std::gcd(experts, size_in(run, "tensor_parallel") * size_in(run, "context_parallel"));
+  std::int64_t groups = std::max<std::int64_t>(nodes * each / (replica * unit), 1);
   const std::int64_t sequences = size_in(run, "global_batch") / size_in(run, "micro_batch");
-  if (find_setting(run, "global_batch") != nullptr && sequences > 0) {
-    ranks = std::min(ranks, sequences);
-    while (sequences % ranks != 0) --ranks;
+  if (find_setting(run, "global_batch") != nullptr && sequences >= unit) {
+    groups = std::min(groups, sequences / unit);
+    while (groups > 1 && sequences % (groups * unit) != 0) --groups;
   }
+  const std::int64_t ranks = groups * unit;
   run.devices = ranks * replica;
   const std::string taken = *run.devices == nodes * each
                                 ? counted(nodes, "node") + " of " + counted(each, "GPU")
