@@ -149,6 +149,7 @@ std::optional<PreflightPatch> patch_of(const PreflightQuestion& question,
 }  // namespace
 
 PreflightOutcome outcome_of(const PreflightReply& reply) {
+  if (!reply.run.model) return PreflightOutcome::without_model;
   if (!reply.findings.empty()) {
     const bool refused = std::any_of(reply.findings.begin(), reply.findings.end(),
                                      [](const PreflightFinding& finding) { return finding.modelled; });

@@ -58,6 +58,7 @@ ExitCode exit_code_of(PreflightOutcome outcome) {
   switch (outcome) {
     case PreflightOutcome::starts: return ExitCode::done;
     case PreflightOutcome::refused:
+    case PreflightOutcome::without_model:
     case PreflightOutcome::not_modelled: return ExitCode::bad_input;
     case PreflightOutcome::does_not_fit: return ExitCode::infeasible;
   }
@@ -102,9 +103,25 @@ ExitCode check_read(const std::string& file, const CheckFlags& flags, CheckForma
   return exit_code_of(outcome_of(reply));
 }
 
+// Programs get what was read of a file whose model is not known, with what is missing. People get that as an error.
+void tell_without_model(const std::string& file, const CheckFlags& flags, CheckFormat format,
+                        const InputError& error) {
+  LaunchedRun run = read_launched_run(file, launch_options(flags.launch, flags.launch.overrides));
+  if (run.model || format == CheckFormat::table) return;
+  PreflightReply reply{.file = file, .run = std::move(run)};
+  for (const Problem& problem : error.problems())
+    reply.findings.push_back({.problem = {.where = "model", .rule = problem.rule}, .at = {.file = file}});
+  print_result(format == CheckFormat::json ? preflight_json(reply) : preflight_annotations(reply));
+}
+
 ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat format) {
   flags.launch.model = file;
-  take_launch_file(flags.launch, flags.system);
+  try {
+    take_launch_file(flags.launch, flags.system);
+  } catch (const InputError& error) {
+    tell_without_model(file, flags, format, error);
+    throw;
+  }
   ExitCode code = ExitCode::done;
   with_places(flags.launch, [&] { code = check_read(file, flags, format); });
   return code;

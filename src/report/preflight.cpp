@@ -42,6 +42,7 @@ std::string effect_of(const Alternative& change, const Plan* now) {
 std::string changes_heading(const PreflightReply& reply) {
   switch (outcome_of(reply)) {
     case PreflightOutcome::refused:
+    case PreflightOutcome::without_model:
     case PreflightOutcome::not_modelled: return "Nearest strategies that are legal and fit:";
     case PreflightOutcome::does_not_fit: return "Changes that make it fit:";
     case PreflightOutcome::starts: return "Changes that would help most:";

@@ -41,8 +41,9 @@ struct PreflightPatch {
 };
 
 // starts: legal and fits, though perhaps with little memory to spare. refused: breaks a rule of the framework.
-// not_modelled: the framework may start it, but Headroom's stack has no place for it.
-enum class PreflightOutcome : std::uint8_t { starts, refused, not_modelled, does_not_fit };
+// not_modelled: the framework may start it, but Headroom's stack has no place for it. without_model: all but the model's
+// sizes was read.
+enum class PreflightOutcome : std::uint8_t { starts, refused, not_modelled, does_not_fit, without_model };
 
 struct PreflightReply {
   std::string file;
@@ -64,11 +65,12 @@ PreflightOutcome outcome_of(const PreflightReply& reply);
 PreflightReply answer(const PreflightQuestion& question);
 
 template <>
-inline constexpr std::array<Spelling<PreflightOutcome>, 4> spellings<PreflightOutcome>{{
+inline constexpr std::array<Spelling<PreflightOutcome>, 5> spellings<PreflightOutcome>{{
     {PreflightOutcome::starts, "starts"},
     {PreflightOutcome::refused, "refused"},
     {PreflightOutcome::not_modelled, "not_modelled"},
     {PreflightOutcome::does_not_fit, "does_not_fit"},
+    {PreflightOutcome::without_model, "without_model"},
 }};
 
 }  // namespace headroom
