@@ -16,6 +16,7 @@ LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options
 struct TrainerLaunch {
   std::vector<Written> written;         // "per_device_train_batch_size"
   std::vector<Written> accelerate;      // of `accelerate launch`: "deepspeed_config.zero_stage"
+  std::optional<Written> global;        // of all data-parallel ranks, where a program states its batch so
   std::optional<std::int64_t> devices;  // as launchers' flags say them
   std::optional<std::int64_t> devices_per_node;
 };
@@ -41,7 +42,8 @@ LaunchedRun read_megatron_yaml(const TreeFile& file, const LaunchOptions& option
 LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options);
 // The same as words of a command: "trainer.nnodes=4".
+// `devices`: as a launcher of its SFT trainer says.
 LaunchedRun read_verl_words(std::vector<Written> written, const std::string& file,
-                            const LaunchOptions& options);
+                            const LaunchOptions& options, std::optional<std::int64_t> devices = {});
 
 }  // namespace headroom

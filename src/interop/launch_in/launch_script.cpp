@@ -19,6 +19,7 @@
 #include "interop/launch_in/script_words.hpp"
 #include "interop/launch_in/setting.hpp"
 #include "interop/launch_in/trainer_common.hpp"
+#include "interop/launch_in/trainer_flags.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -172,12 +173,14 @@ enum class Reader : std::uint8_t { megatron, bridge, verl, configuration, traine
 std::optional<Reader> reader_of(const Program& program, const std::vector<Written>& written,
                                 const std::string& config) {
   if (program.name.starts_with("verl.trainer.")) return Reader::verl;
-  if (program.name == "swift") return Reader::trainer;
+  if (program.name == "swift" || program.name == "megatron" || are_openrlhf_words(written))
+    return Reader::trainer;
   // Overrides that state a whole model, without a recipe in front.
   if (are_bridge_words(written) && is_megatron(program, written)) return Reader::bridge;
   if (is_megatron(program, written)) return Reader::megatron;
   const bool trains = std::any_of(written.begin(), written.end(), [](const Written& setting) {
-    return setting.name == "per_device_train_batch_size";
+    return setting.name == "per_device_train_batch_size" ||
+           setting.name == "per_device_training_batch_size";  // DeepSpeed-Chat's third step
   });
   if (trains && !holds_trainer_arguments(config)) return Reader::trainer;
   if (!config.empty()) return Reader::configuration;
@@ -228,60 +231,6 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, s
   return run;
 }
 
-// The names that a Trainer has for what a program with DeepSpeed's engine is told.
-void rename_for_trainer(std::vector<Written>& written) {
-  std::erase_if(written, [](const Written& it) { return it.name == "deepspeed" || it.name == "steps"; });
-  for (Written& setting : written) {
-    if (setting.name == "deepspeed_config") setting.name = "deepspeed";
-    if (setting.name == "model") setting.name = "model_name_or_path";
-    if (setting.name == "sequence_length" || setting.name == "seq_len") setting.name = "max_length";
-  }
-}
-
-// The same for `swift sft`, whose --deepspeed is a stage ("zero3") or a file. LoRA of rank 8, checkpoints of all layers,
-// a batch of 1 and accumulation up to 16 sequences are its defaults [modelscope/ms-swift, docs, Command-line-parameters].
-void rename_of_swift(TrainerLaunch& launch) {
-  std::vector<Written>& written = launch.written;
-  for (Written& setting : written) {
-    const std::string value = text_of_values(setting);
-    if (setting.name == "model") setting.name = "model_name_or_path";
-    if (setting.name == "target_modules") setting.name = "lora_target_modules";
-    if (setting.name == "train_type" || setting.name == "tuner_type") {
-      setting.name = "use_peft";
-      setting.values = {value == "lora" ? "true" : "false"};
-    }
-    if (setting.name != "deepspeed" || !value.starts_with("zero")) continue;
-    Written stage = setting;
-    stage.name = "deepspeed_config.zero_stage";
-    stage.values = {value.substr(4, 1)};
-    launch.accelerate.push_back(stage);
-    if (value.ends_with("_offload")) {
-      stage.name = "deepspeed_config.offload_optimizer_device";
-      stage.values = {"cpu"};
-      launch.accelerate.push_back(std::move(stage));
-    }
-    setting.name = "";
-  }
-  std::erase_if(written, [](const Written& it) { return it.name.empty(); });
-  const FilePlace at = written.empty() ? FilePlace{} : written.front().at;
-  // Returns what is written of a setting, which is its default where the script has none.
-  const auto or_default = [&](const std::string& name, const std::string& value) {
-    const auto found =
-        std::find_if(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
-    if (found != written.end()) return text_of_values(*found);
-    written.push_back({name, {value}, fmt::format("swift's default of {}", name), at, ""});
-    return value;
-  };
-  or_default("gradient_checkpointing", "true");
-  if (or_default("use_peft", "true") == "true") or_default("lora_rank", "8");
-  const auto micro = count_of(or_default("per_device_train_batch_size", "1"));
-  constexpr std::int64_t least = 16;
-  if (!micro || !launch.devices || *micro < 1 || *launch.devices < 1) return;
-  const std::int64_t steps =
-      *micro >= least || *launch.devices >= least ? 1 : ceiling(least, *micro * *launch.devices);
-  or_default("gradient_accumulation_steps", std::to_string(steps));
-}
-
 LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
                          const std::string& file, const LaunchOptions& options) {
   RunBuilder job(file, "", "");
@@ -290,7 +239,12 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   launch.devices_per_node = job.so_far().devices_per_node;
   launch.accelerate = accelerate_settings(script, program, file);
   if (program.name == "swift") rename_of_swift(launch);
-  LaunchedRun run = read_trainer_words(std::move(launch), file, options);
+  const bool of_openrlhf = are_openrlhf_words(launch.written);
+  if (of_openrlhf) rename_of_openrlhf(launch);
+  rename_of_deepspeed_chat(launch);
+  LaunchedRun run = program.name == "megatron" ? read_swift_megatron(std::move(launch), file, options)
+                                               : read_trainer_words(std::move(launch), file, options);
+  if (of_openrlhf) run.framework = "OpenRLHF";
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
   if (job.so_far().nodes && !run.devices) run.nodes = job.so_far().nodes;
   return run;
@@ -425,7 +379,12 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
     }
     case Reader::verl:
       if (one.allocator) one.written.push_back(*one.allocator);
-      run = read_verl_words(std::move(one.written), file, options);
+      {
+        RunBuilder job(file, "", "");
+        std::optional<std::int64_t> devices;
+        read_sizes(script, one.program, job, devices);
+        run = read_verl_words(std::move(one.written), file, options, devices);
+      }
       break;
     case Reader::configuration:
       run = read_configuration(script, one.program, std::move(one.written), one.config, file, options);

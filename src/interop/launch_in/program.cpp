@@ -51,7 +51,8 @@ class Words {
       } else if (is_python(name)) {
         ++at_;
         if (const std::optional<bool> found = read_python()) return *found;
-      } else if (is_own_launcher(name) || (name.ends_with(".py") && word.find(' ') == std::string::npos)) {
+      } else if (is_own_launcher(name) || trains_as_swift(name) ||
+                 (name.ends_with(".py") && word.find(' ') == std::string::npos)) {
         return take_program();
       } else {
         ++at_;
@@ -68,9 +69,16 @@ class Words {
 
   // Programs of frameworks that start their own processes.
   static bool is_own_launcher(std::string_view name) {
-    constexpr std::array<std::string_view, 7> names{
-        "llamafactory-cli", "axolotl", "composer", "trl", "run_train.sh", "run_llama_train.sh", "swift"};
+    constexpr std::array<std::string_view, 6> names{
+        "llamafactory-cli", "axolotl", "composer", "trl", "run_train.sh", "run_llama_train.sh"};
     return contains(names, name);
+  }
+
+  // ms-swift's programs, of whose other commands (infer, export) none trains.
+  [[nodiscard]] bool trains_as_swift(std::string_view name) const {
+    constexpr std::array<std::string_view, 3> commands{"sft", "pt", "rlhf"};
+    return (name == "swift" || name == "megatron") && at_ + 1 < words_.size() &&
+           contains(commands, std::string_view(words_[at_ + 1].text()));
   }
 
   bool take_program() {
@@ -206,10 +214,11 @@ void take_environment(Program& program) {
   };
   const std::string_view starter =
       program.launchers.empty() ? std::string_view(program.name) : program.launchers.back();
-  if (starter == "llamafactory-cli" || starter == "swift") {
+  const bool of_swift = starter == "swift" || starter == "megatron";
+  if (starter == "llamafactory-cli" || of_swift) {
     program.processes_per_node = count_of(value_of("NPROC_PER_NODE"));
     program.sizes.nodes = count_of(value_of("NNODES"));
-    if (starter == "swift" && !program.processes_per_node) program.processes_per_node = 1;
+    if (of_swift && !program.processes_per_node) program.processes_per_node = 1;
     if (program.processes_per_node && !program.sizes.nodes) program.sizes.nodes = 1;
   }
   if (starter.ends_with(".sh")) {  // torchtitan's run_train.sh: NGPU is 8 where it is not set

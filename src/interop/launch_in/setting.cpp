@@ -249,8 +249,9 @@ void RunBuilder::unknown(const Written& setting, const std::vector<std::string_v
   leave_out(setting, alike ? fmt::format("not known (nearest: {})", near) : "not known");
 }
 
-void RunBuilder::unresolved(std::string sentence, FilePlace at) {
-  run_.remarks.push_back({LaunchRemarkKind::unresolved, std::move(sentence), std::move(at), ""});
+void RunBuilder::unresolved(std::string sentence, FilePlace at, std::string field) {
+  run_.remarks.push_back(
+      {LaunchRemarkKind::unresolved, std::move(sentence), std::move(at), std::move(field)});
 }
 
 void RunBuilder::unresolved(const Written& setting, std::string_view field) {
@@ -369,8 +370,9 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
   }
   if (!members_.contains("hidden") || !members_.contains("layers")) {
     if (absent_)
-      unresolved(fmt::format("{} is not at hand: give --model with its config.json", printable(name)),
-                 named_by_ ? named_by_->at : FilePlace{file_, 0});
+      unresolved(fmt::format("the sizes of {} are not known here: give --model with its config.json",
+                             printable(name)),
+                 named_by_ ? named_by_->at : FilePlace{file_, 0}, "model");
     return;
   }
   Document document{.file = printable(file_, std::string::npos),

@@ -92,7 +92,7 @@ class RunBuilder {
   void leave_out(const Written& setting, std::string_view what);
   // A setting that no table has: refused with the nearest names if it looks like a slip of the pen, else left out.
   void unknown(const Written& setting, const std::vector<std::string_view>& known);
-  void unresolved(std::string sentence, FilePlace at);
+  void unresolved(std::string sentence, FilePlace at, std::string field = {});
   // Of a setting whose values are not known; `field`: what it would set.
   void unresolved(const Written& setting, std::string_view field);
   void problem(const Written& setting, std::string rule);

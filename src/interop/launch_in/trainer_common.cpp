@@ -56,7 +56,7 @@ void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale) {
 
 void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
   RunBuilder& builder = run.builder();
-  if (const Written* const model = run.find(names.model)) name_model_of(*model, builder);
+  if (const Written* const model = run.find_path(names.model)) name_model_of(*model, builder);
   scale.micro = run.count(names.micro);
   if (scale.micro) {
     builder.set("micro_batch", std::to_string(*scale.micro), run.find(names.micro));

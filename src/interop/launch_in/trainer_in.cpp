@@ -160,6 +160,15 @@ constexpr LaunchKey hugging_face_keys[] = {
     {"ref_model*"},
     {"precompute_ref_log_probs"},
     {"streaming"},
+    {"flash_attn*"},
+    {"packing_samples", LaunchUse::unmodelled, "samples that are packed into sequences"},
+    {"critic_*", LaunchUse::unmodelled, "the critic"},
+    {"ref_num_*"},
+    {"actor_num_*"},
+    {"*rollout_batch_size"},
+    {"*generation_batch_size"},
+    {"n_samples_per_prompt"},
+    {"num_padding_at_beginning"},
 };
 
 constexpr LaunchKey factory_keys[] = {
@@ -235,7 +244,7 @@ constexpr LaunchKey factory_keys[] = {
 LaunchedRun megatron_of_factory(TreeRun& run, const TrainerNames& names, bool adapter,
                                 const Written* adapter_at, const LaunchOptions& options) {
   RunBuilder& builder = run.builder();
-  builder.use_software("megatron-core-2025");
+  builder.use_software(adapter ? "nemo-2025" : "megatron-core-2025");  // Megatron-Bridge has adapters
   RunScale scale;
   take_core(run, scale, {});
   RunScale batches;
@@ -268,6 +277,10 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
     scale.devices = launch.devices;
     scale.devices_per_node = launch.devices_per_node;
     scale.nodes = std::nullopt;
+  }
+  if (launch.global && launch.global->unknown.empty()) {
+    scale.global = whole_count(text_of_values(*launch.global));
+    builder.set("global_batch", text_of_values(*launch.global), &*launch.global);
   }
   add_engine_batch(launch, builder);
   TreeRun run(std::move(launch.written), builder);

@@ -115,6 +115,29 @@ const Written* TreeRun::find(std::initializer_list<std::string_view> names) {
   return nullptr;
 }
 
+const Written* TreeRun::find_path(std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    for (Entry& entry : entries_) {
+      if (entry.written.name != name) continue;
+      const std::string text = text_of_values(entry.written);
+      const std::size_t slash = text.find_last_not_of('/') == std::string::npos
+                                    ? std::string::npos
+                                    : text.rfind('/', text.find_last_not_of('/'));
+      const bool open = !entry.written.unknown.empty() || text.find("${") != std::string::npos;
+      if (!open) continue;
+      const bool was_taken = std::exchange(entry.taken, true);
+      if (slash != std::string::npos && text.find_first_of("$`()", slash) == std::string::npos)
+        return &entry.written;
+      if (!was_taken)
+        builder_.unresolved(fmt::format("{} is known only when the job runs: give --model NAME",
+                                        printable(entry.written.as_written)),
+                            entry.written.at, "model");
+      return nullptr;
+    }
+  }
+  return find(names);
+}
+
 bool TreeRun::has(std::string_view name) const {
   return std::any_of(entries_.begin(), entries_.end(),
                      [&](const Entry& entry) { return entry.written.name == name; });

@@ -32,6 +32,8 @@ class TreeRun {
   // The value of the first of the names that the file has; null where there is none, or it is not known before a run.
   const Written* find(std::initializer_list<std::string_view> names);
   const Written* find(std::string_view name) { return find({name}); }
+  // The same, also if only the last part of a path is known before a run: "$HOME/models/Qwen3-8B".
+  const Written* find_path(std::initializer_list<std::string_view> names);
   [[nodiscard]] bool has(std::string_view name) const;          // without taking it
   [[nodiscard]] bool has_below(std::string_view prefix) const;  // any name that starts with "prefix."
 

@@ -87,6 +87,47 @@ void take_core_overrides(TreeRun& run, const RunScale& scale, const std::string&
     builder.set("main_params_dtype", "remainder", aware);
 }
 
+// Its SFT trainer: FSDP, a batch of 256 and microbatches of 4 sequences of at most 1024 tokens where it is not written
+// [verl, trainer/config/sft_trainer.yaml].
+LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options) {
+  RunBuilder& builder = run.builder();
+  if (const Written* const model = run.find_path({"model.partial_pretrain", "model.path"}))
+    name_model_of(*model, builder);
+  scale.context = run.size("context_parallel",
+                           {"ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"});
+  if (scale.context > 1)
+    builder.set("cp_comm", "a2a",
+                run.find({"ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"}));
+  builder.set("data_sharding", "zero3", nullptr);
+  builder.imply("verl shards the model by FSDP");
+  if (run.has("data.micro_batch_size_per_gpu")) take_micro(run, scale, {"data.micro_batch_size_per_gpu"});
+  take_global(run, scale, {"data.train_batch_size"});
+  if (run.has("data.max_length")) take_sequence(run, {"data.max_length"});
+  for (const auto& [field, value] :
+       {std::pair{"micro_batch", "4"}, {"global_batch", "256"}, {"sequence", "1024"}}) {
+    if (builder.value(field)) continue;
+    builder.set(field, value, nullptr);
+    builder.imply(fmt::format("{} is {} where it is not written", field, value));
+  }
+  scale.micro = builder.count("micro_batch");
+  scale.global = builder.count("global_batch");
+  if (const Written* const checkpoints = run.find("model.enable_gradient_checkpointing"))
+    builder.set("recompute", is_on(*checkpoints) ? "full" : "none", checkpoints);
+  if (const Written* const host =
+          run.find({"model.fsdp_config.cpu_offload", "model.fsdp_config.offload_params"});
+      host != nullptr && is_on(*host))
+    offload_all(host, builder);
+  if (const auto rank = run.count("model.lora_rank"); rank && *rank > 0) {
+    builder.set("lora_rank", std::to_string(*rank), run.find("model.lora_rank"));
+    if (const Written* const targets = run.find("model.target_modules")) take_lora_targets(*targets, builder);
+  }
+  if (run.on("model.use_liger")) builder.choose("cross_entropy", "linear_fused", run.find("model.use_liger"));
+  static constexpr LaunchKey keys[] = {{"use_remove_padding"}, {"*"}};
+  settle(scale, builder);
+  run.rest(keys);
+  return builder.finish(options);
+}
+
 }  // namespace
 
 LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options) {
@@ -94,7 +135,7 @@ LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options) {
 }
 
 LaunchedRun read_verl_words(std::vector<Written> written, const std::string& file,
-                            const LaunchOptions& options) {
+                            const LaunchOptions& options, std::optional<std::int64_t> devices) {
   RunBuilder builder(file, "verl", "hf-trainer");
   for (Written& setting : written) {
     if (setting.name.starts_with("++")) setting.name.erase(0, 2);
@@ -106,7 +147,12 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   RunScale scale;
   scale.devices_per_node = run.count({"trainer.n_gpus_per_node"});
   scale.nodes = run.count({"trainer.nnodes"});
-  if (const Written* const model = run.find({"actor_rollout_ref.model.path"})) name_model_of(*model, builder);
+  if (run.has("model.partial_pretrain") || run.has("data.max_length")) {
+    if (devices) scale.devices = devices;
+    return read_sft(run, scale, options);
+  }
+  if (const Written* const model = run.find_path({"actor_rollout_ref.model.path"}))
+    name_model_of(*model, builder);
   const bool megatron = run.text({in("strategy")}) == "megatron" || run.has_below(actor + "megatron") ||
                         run.text({"model_engine"}) == "megatron" ||
                         run.text("config_name").find("megatron") != std::string::npos;

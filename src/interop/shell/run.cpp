@@ -381,7 +381,8 @@ void Interpreter::start(const std::vector<Value>& words, const Node& node) {
     return std::string_view(text).substr(text.rfind('/') + 1);
   };
   // Short names that are launchers only as the command itself.
-  constexpr std::array<std::string_view, 4> commands{"swift", "trl", "run_train.sh", "run_llama_train.sh"};
+  constexpr std::array<std::string_view, 5> commands{"swift", "megatron", "trl", "run_train.sh",
+                                                     "run_llama_train.sh"};
   const bool launches =
       contains(commands, base(words.front())) ||
       std::any_of(words.begin(), words.end(), [&](const Value& word) {

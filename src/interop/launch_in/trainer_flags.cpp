@@ -1,0 +1,221 @@
+#include "interop/launch_in/trainer_flags.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "headroom/core/counts.hpp"
+#include "interop/launch_in/core_parts.hpp"
+#include "interop/launch_in/program.hpp"
+#include "interop/launch_in/trainer_common.hpp"
+
+namespace headroom {
+namespace {
+
+Written* flag_of(std::vector<Written>& written, std::string_view name) {
+  const auto found =
+      std::find_if(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
+  return found == written.end() ? nullptr : &*found;
+}
+
+bool has_flag(const std::vector<Written>& written, std::string_view name) {
+  return std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
+}
+
+void rename(std::vector<Written>& written, std::initializer_list<std::array<std::string_view, 2>> names) {
+  for (Written& setting : written) {
+    for (const auto& [theirs, ours] : names) {
+      if (setting.name == theirs) setting.name = std::string(ours);
+    }
+  }
+}
+
+std::optional<std::int64_t> count_in_flag(std::vector<Written>& written, std::string_view name) {
+  const Written* const setting = flag_of(written, name);
+  return setting == nullptr || !setting->unknown.empty() ? std::nullopt
+                                                         : whole_count(text_of_values(*setting));
+}
+
+// --zero_stage as accelerate's configuration has it, with what `offload` sends to the host.
+void take_stage_flag(TrainerLaunch& launch, std::string_view stage_name, std::string_view offload) {
+  Written* const stage = flag_of(launch.written, stage_name);
+  if (stage == nullptr || !stage->unknown.empty()) return;
+  launch.accelerate.push_back(*stage);
+  launch.accelerate.back().name = "deepspeed_config.zero_stage";
+  const Written* const host = flag_of(launch.written, offload);
+  if (host != nullptr && is_on(*host)) {
+    launch.accelerate.push_back(*host);
+    launch.accelerate.back().name = "deepspeed_config.offload_optimizer_device";
+    launch.accelerate.back().values = {"cpu"};
+  }
+  std::erase_if(launch.written, [&](const Written& it) {
+    return it.name == stage_name || it.name == offload || (it.name == "deepspeed" && it.values.empty());
+  });
+}
+
+// A prompt and its answer, where both are stated.
+void join_lengths(std::vector<Written>& written, std::string_view prompt, std::string_view answer) {
+  const auto first = count_in_flag(written, prompt);
+  const auto second = count_in_flag(written, answer);
+  if (!first || !second) return;
+  Written& setting = *flag_of(written, answer);
+  setting.name = "max_length";
+  setting.values = {std::to_string(*first + *second)};
+}
+
+}  // namespace
+
+// The names that a Trainer has for what a program with DeepSpeed's engine is told.
+void rename_for_trainer(std::vector<Written>& written) {
+  std::erase_if(written, [](const Written& it) { return it.name == "deepspeed" || it.name == "steps"; });
+  for (Written& setting : written) {
+    if (setting.name == "deepspeed_config") setting.name = "deepspeed";
+    if (setting.name == "model") setting.name = "model_name_or_path";
+    if (setting.name == "sequence_length" || setting.name == "seq_len") setting.name = "max_length";
+  }
+}
+
+// The same for `swift sft`, whose --deepspeed is a stage ("zero3") or a file. LoRA of rank 8, checkpoints of all layers,
+// a batch of 1 and accumulation up to 16 sequences are its defaults [modelscope/ms-swift, docs, Command-line-parameters].
+void rename_of_swift(TrainerLaunch& launch) {
+  std::vector<Written>& written = launch.written;
+  for (Written& setting : written) {
+    const std::string value = text_of_values(setting);
+    if (setting.name == "model") setting.name = "model_name_or_path";
+    if (setting.name == "target_modules") setting.name = "lora_target_modules";
+    if (setting.name == "train_type" || setting.name == "tuner_type") {
+      setting.name = "use_peft";
+      setting.values = {value == "lora" ? "true" : "false"};
+    }
+    if (setting.name != "deepspeed" || !value.starts_with("zero")) continue;
+    Written stage = setting;
+    stage.name = "deepspeed_config.zero_stage";
+    stage.values = {value.substr(4, 1)};
+    launch.accelerate.push_back(stage);
+    if (value.ends_with("_offload")) {
+      stage.name = "deepspeed_config.offload_optimizer_device";
+      stage.values = {"cpu"};
+      launch.accelerate.push_back(std::move(stage));
+    }
+    setting.name = "";
+  }
+  std::erase_if(written, [](const Written& it) { return it.name.empty(); });
+  const FilePlace at = written.empty() ? FilePlace{} : written.front().at;
+  // Returns what is written of a setting, which is its default where the script has none.
+  const auto or_default = [&](const std::string& name, const std::string& value) {
+    const auto found =
+        std::find_if(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
+    if (found != written.end()) return text_of_values(*found);
+    written.push_back({name, {value}, fmt::format("swift's default of {}", name), at, ""});
+    return value;
+  };
+  or_default("gradient_checkpointing", "true");
+  if (or_default("use_peft", "true") == "true") or_default("lora_rank", "8");
+  const auto micro = whole_count(or_default("per_device_train_batch_size", "1"));
+  constexpr std::int64_t least = 16;
+  if (!micro || !launch.devices || *micro < 1 || *launch.devices < 1) return;
+  const std::int64_t steps =
+      *micro >= least || *launch.devices >= least ? 1 : ceiling(least, *micro * *launch.devices);
+  or_default("gradient_accumulation_steps", std::to_string(steps));
+}
+
+bool are_openrlhf_words(const std::vector<Written>& written) {
+  return has_flag(written, "pretrain") &&
+         (has_flag(written, "micro_train_batch_size") || has_flag(written, "zero_stage"));
+}
+
+// Defaults: batches of 128 and microbatches of 8, stage 2 [OpenRLHF, openrlhf/cli/train_sft.py].
+void rename_of_openrlhf(TrainerLaunch& launch) {
+  std::vector<Written>& written = launch.written;
+  const FilePlace at = written.front().at;
+  const auto nodes = count_in_flag(written, "actor_num_nodes");
+  const auto each = count_in_flag(written, "actor_num_gpus_per_node");
+  if (nodes && each) {
+    launch.devices = *nodes * *each;
+    launch.devices_per_node = *each;
+  }
+  rename(written, {{"pretrain", "model_name_or_path"},
+                   {"micro_train_batch_size", "per_device_train_batch_size"},
+                   {"max_len", "max_length"}});
+  join_lengths(written, "prompt_max_len", "generate_max_len");
+  const auto or_default = [&](const std::string& name, const std::string& value) {
+    if (!has_flag(written, name))
+      written.push_back({name, {value}, fmt::format("OpenRLHF's default of {}", name), at, ""});
+  };
+  or_default("per_device_train_batch_size", "8");
+  or_default("train_batch_size", "128");
+  or_default("zero_stage", "2");
+  launch.global = *flag_of(written, "train_batch_size");
+  std::erase_if(written, [](const Written& it) { return it.name == "train_batch_size"; });
+  take_stage_flag(launch, "zero_stage", "adam_offload");
+}
+
+// Sequences are 512 tokens where it is not written [DeepSpeedExamples, DeepSpeed-Chat, step1_supervised_finetuning/main.py].
+void rename_of_deepspeed_chat(TrainerLaunch& launch) {
+  std::vector<Written>& written = launch.written;
+  const bool third = has_flag(written, "actor_model_name_or_path");
+  if (third) {
+    rename(written, {{"actor_model_name_or_path", "model_name_or_path"},
+                     {"per_device_training_batch_size", "per_device_train_batch_size"},
+                     {"actor_zero_stage", "zero_stage"},
+                     {"actor_lora_dim", "lora_rank"},
+                     {"actor_gradient_checkpointing", "gradient_checkpointing"}});
+    join_lengths(written, "max_prompt_seq_len", "max_answer_seq_len");
+  }
+  Written* const stage = flag_of(written, "zero_stage");
+  if (stage == nullptr) return;
+  const FilePlace at = stage->at;
+  rename(written, {{"lora_dim", "lora_rank"}});
+  const bool chat = third || has_flag(written, "data_split") || has_flag(written, "num_padding_at_beginning");
+  if (chat && !has_flag(written, "max_length") && !has_flag(written, "max_seq_len"))
+    written.push_back({"max_seq_len", {"512"}, "DeepSpeed-Chat's default of max_seq_len", at, ""});
+  take_stage_flag(launch, "zero_stage", "offload");
+}
+
+// Batches of 16, microbatches of 1 and sequences of 2048, selective recomputation and the distributed optimizer are its defaults
+// [modelscope/ms-swift, docs, Megatron-SWIFT, Command-line-parameters].
+LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
+  RunBuilder builder(file, "ms-swift on Megatron-Core", "megatron-core-2025");
+  RunScale scale{.devices = launch.devices, .devices_per_node = launch.devices_per_node};
+  if (Written* const load = flag_of(launch.written, "load");
+      load != nullptr && !has_flag(launch.written, "model")) {
+    load->name = "model";
+    for (std::string& value : load->values) {  // a converted checkpoint: "Qwen2.5-7B-Instruct-mcore"
+      if (const std::size_t end = value.rfind("-mcore"); end != std::string::npos) value.resize(end);
+    }
+  }
+  TreeRun run(std::move(launch.written), builder);
+  if (const Written* const model = run.find_path({"model"})) name_model_of(*model, builder);
+  const Written* const tuner = run.find({"train_type", "tuner_type"});
+  const bool adapter = tuner != nullptr && text_of_values(*tuner) == "lora";
+  if (adapter) builder.use_software("nemo-2025");  // Megatron-Bridge has adapters
+  take_core(run, scale, {});
+  const auto or_default = [&](std::string_view field, const std::string& value, std::string_view name) {
+    if (builder.value(field)) return;
+    builder.set(field, value, nullptr);
+    builder.imply(fmt::format("{} is {} where it is not written", name, value));
+  };
+  if (run.has("max_length")) take_sequence(run, {"max_length"});
+  or_default("micro_batch", "1", "micro_batch_size");
+  or_default("global_batch", "16", "global_batch_size");
+  or_default("sequence", "2048", "max_length");
+  or_default("data_sharding", "zero1", "the distributed optimizer");
+  if (!builder.value("recompute") && !builder.value("recompute_ops"))
+    or_default("recompute", "selective", "recompute_granularity");
+  scale.micro = builder.count("micro_batch");
+  scale.global = builder.count("global_batch");
+  const TrainerNames names{{"model"}, {"micro_batch_size"}, {"max_length"}, 1,
+                           2048,      {"optimizer"},        {"lora_rank"},  {"target_modules"}};
+  take_adapter(run, names, adapter, tuner, 8);
+  settle(scale, builder);
+  static constexpr LaunchKey own[] = {
+      {"packing", LaunchUse::unmodelled, "samples that are packed into sequences"},
+      {"freeze_*", LaunchUse::unmodelled, "frozen weights: they are counted as trained"},
+      {"*"}};
+  run.rest(with_core_keys(own));
+  return builder.finish(options);
+}
+
+}  // namespace headroom

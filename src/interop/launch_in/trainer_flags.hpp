@@ -1,0 +1,27 @@
+// Flags of programs that train as the Trainer does, under other names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "interop/launch_in/frameworks.hpp"
+
+namespace headroom {
+
+// Of a program with DeepSpeed's engine.
+void rename_for_trainer(std::vector<Written>& written);
+
+// Of `swift sft`.
+void rename_of_swift(TrainerLaunch& launch);
+
+// Of OpenRLHF's trainers: --pretrain, --micro_train_batch_size, --zero_stage.
+bool are_openrlhf_words(const std::vector<Written>& written);
+void rename_of_openrlhf(TrainerLaunch& launch);
+
+// Of the three steps of DeepSpeed-Chat, and of programs that take the stage of ZeRO as a flag.
+void rename_of_deepspeed_chat(TrainerLaunch& launch);
+
+// `megatron sft` of ms-swift: a model by its name, and Megatron-Core's flags.
+LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, const LaunchOptions& options);
+
+}  // namespace headroom

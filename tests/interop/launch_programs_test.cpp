@@ -1,0 +1,150 @@
+// Programs that train as the Trainer or Megatron-Core does, told in other words.
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "headroom/core/error.hpp"
+#include "interop/launch_in/readers.hpp"
+#include "interop/launched_values.hpp"
+
+namespace headroom::tests {
+namespace {
+
+LaunchedRun of_words(const std::string& text) { return read_launch_script(text, "run.sh", {}); }
+
+}  // namespace
+
+TEST_CASE("programs: ms-swift's megatron sft, a model by its name and Megatron-Core's flags") {
+  const LaunchedRun run = of_words(
+      "NPROC_PER_NODE=4 NNODES=2 megatron sft --load /ckpt/Qwen2.5-14B-mcore --dataset 'a#1' 'b#2' "
+      "--tensor_model_parallel_size 2 --pipeline_model_parallel_size 2 --sequence_parallel true "
+      "--recompute_granularity full --recompute_method uniform --recompute_num_layers 2 --max_length 8192");
+  CHECK(run.framework == "ms-swift on Megatron-Core");
+  CHECK(run.devices == 8);
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 48);
+  CHECK(value_in(run, "tensor_parallel") == "2");
+  CHECK(value_in(run, "pipeline_parallel") == "2");
+  CHECK(value_in(run, "sequence") == "8192");
+  CHECK(value_in(run, "recompute") == "full");
+  CHECK(value_in(run, "micro_batch") == "1");
+  CHECK(value_in(run, "global_batch") == "16");
+  CHECK(value_in(run, "data_sharding") == "zero1");
+  CHECK(value_in(run, "lora_rank").empty());
+}
+
+TEST_CASE("programs: adapters of megatron sft run on the stack that has them") {
+  const LaunchedRun run = of_words(
+      "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-30B-A3B --tuner_type lora "
+      "--expert_model_parallel_size 8");
+  CHECK(run.software == "nemo-2025");
+  CHECK(value_in(run, "lora_rank") == "8");
+  CHECK(value_in(run, "expert_parallel") == "8");
+  CHECK(value_in(run, "recompute") == "selective");
+  CHECK(value_in(run, "sequence") == "2048");
+}
+
+TEST_CASE("programs: other commands of ms-swift train nothing") {
+  CHECK_THROWS_AS(of_words("swift infer --model Qwen/Qwen3-8B"), InputError);
+  const LaunchedRun run = of_words("swift export --model Qwen/Qwen3-8B\nswift sft --model Qwen/Qwen3-4B\n");
+  CHECK(run.model_name == "Qwen/Qwen3-4B");
+}
+
+TEST_CASE("programs: OpenRLHF states the batch of all ranks") {
+  const LaunchedRun run = of_words(
+      "deepspeed --num_gpus 4 --module openrlhf.cli.train_sft --pretrain $CKPT/Meta-Llama-3-8B "
+      "--max_len 4096 --train_batch_size 64 --micro_train_batch_size 2 --zero_stage 3 --bf16 --adam_offload "
+      "--gradient_checkpointing --flash_attn");
+  CHECK(run.framework == "OpenRLHF");
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 32);
+  CHECK(value_in(run, "micro_batch") == "2");
+  CHECK(value_in(run, "global_batch") == "64");
+  CHECK(value_in(run, "sequence") == "4096");
+  CHECK(value_in(run, "data_sharding") == "zero3");
+  CHECK(value_in(run, "recompute") == "full");
+  CHECK(value_in(run, "optimizer_offload_fraction") == "1");
+}
+
+TEST_CASE("programs: the actor of OpenRLHF's PPO has GPUs of its own") {
+  const LaunchedRun run = of_words(
+      "ray job submit -- python3 -m openrlhf.cli.train_ppo_ray --ref_num_gpus_per_node 8 --actor_num_nodes 2 "
+      "--actor_num_gpus_per_node 8 --pretrain meta-llama/Llama-3.1-8B --micro_train_batch_size 4 "
+      "--prompt_max_len 1024 --generate_max_len 3072 --bf16");
+  CHECK(run.devices == 16);
+  CHECK(value_in(run, "sequence") == "4096");
+  CHECK(value_in(run, "global_batch") == "128");
+  CHECK(value_in(run, "data_sharding") == "zero2");
+}
+
+TEST_CASE("programs: DeepSpeed-Chat's stage of ZeRO is a flag") {
+  const LaunchedRun first = of_words(
+      "STAGE=$2\nif [ \"$STAGE\" == \"\" ]; then STAGE=3; fi\n"
+      "deepspeed --num_gpus 8 main.py --data_split 2,4,4 --model_name_or_path facebook/opt-6.7b "
+      "--per_device_train_batch_size 6 --zero_stage $STAGE --deepspeed --lora_dim 128 "
+      "--gradient_checkpointing");
+  CHECK(value_in(first, "data_sharding") == "zero3");
+  CHECK(value_in(first, "lora_rank") == "128");
+  CHECK(value_in(first, "sequence") == "512");
+  const LaunchedRun third = of_words(
+      "deepspeed main.py --actor_model_name_or_path facebook/opt-13b --critic_model_name_or_path "
+      "facebook/opt-125m --per_device_training_batch_size 16 --max_prompt_seq_len 256 "
+      "--max_answer_seq_len 512 --actor_zero_stage 2 --critic_zero_stage 3 --deepspeed");
+  CHECK(value_in(third, "data_sharding") == "zero2");
+  CHECK(value_in(third, "micro_batch") == "16");
+  CHECK(value_in(third, "sequence") == "768");
+}
+
+TEST_CASE("programs: verl's SFT trainer") {
+  const LaunchedRun run = of_words(
+      "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer data.train_batch_size=32 "
+      "data.max_length=16384 model.partial_pretrain=Qwen/Qwen2.5-7B-Instruct "
+      "model.enable_gradient_checkpointing=True ulysses_sequence_parallel_size=2 model.lora_rank=16");
+  CHECK(run.devices == 8);
+  CHECK(value_in(run, "context_parallel") == "2");
+  CHECK(value_in(run, "micro_batch") == "4");
+  CHECK(value_in(run, "global_batch") == "32");
+  CHECK(value_in(run, "sequence") == "16384");
+  CHECK(value_in(run, "recompute") == "full");
+  CHECK(value_in(run, "lora_rank") == "16");
+}
+
+TEST_CASE("programs: a path names its model by the last part, also behind a variable") {
+  const LaunchedRun run = of_words(
+      "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=$DATA/DeepSeek-V3-own-words "
+      "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=12 trainer.nnodes=12");
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 61);
+  CHECK(says(run, "DeepSeek-V3-own-words has the layers of DeepSeek-V3, by the start of its name"));
+  const LaunchedRun open =
+      of_words("python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=$MODEL trainer.nnodes=1");
+  CHECK(!open.model);
+  CHECK(says(open, "is known only when the job runs: give --model NAME"));
+}
+
+TEST_CASE("programs: GPUs that are not stated hold all experts of a layer") {
+  LaunchedRun run;
+  run.strategy = {{"tensor_parallel", "2", "", {}},
+                  {"pipeline_parallel", "8", "", {}},
+                  {"expert_parallel", "16", "", {}},
+                  {"expert_tensor_parallel", "1", "", {}}};
+  run.nodes = 1;
+  take_whole_nodes(run, 8);
+  CHECK(run.devices == 128);
+}
+
+TEST_CASE("programs: a model that is not at hand is named with its line") {
+  const LaunchedRun run =
+      read_tree_file("sequence_len: 512\nbase_model: nobody/of-this-name\n", "run.yaml", {});
+  CHECK(!run.model);
+  REQUIRE(!run.remarks.empty());
+  const auto missing = [&](const LaunchRemark& remark) { return remark.field == "model"; };
+  const auto found = std::find_if(run.remarks.begin(), run.remarks.end(), missing);
+  REQUIRE(found != run.remarks.end());
+  CHECK(found->at.line == 2);
+  CHECK(found->text ==
+        "the sizes of nobody/of-this-name are not known here: give --model with its config.json");
+}
+
+}  // namespace headroom::tests
