@@ -41,33 +41,46 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
 }
 
 constexpr std::string_view of_environment = ": give it with --env NAME=VALUE";
+constexpr std::string_view of_arguments = ": give the arguments of the script after --";
 
-// Values that variables from outside leave open, as one problem: "needs ${TP}, ${PP}: ...".
-std::vector<Problem> with_variables_joined(const std::vector<Problem>& problems) {
-  const auto variable_of = [](const Problem& problem) -> std::string {
-    const std::size_t needs = problem.rule.rfind("needs ");
-    if (!problem.rule.ends_with(of_environment) || needs == std::string::npos) return {};
-    constexpr std::size_t length = std::string_view("needs ").size();
-    return problem.rule.substr(needs + length, problem.rule.size() - of_environment.size() - needs - length);
+// What a problem needs that only a start of the script says, if it ends in `end`: "$3 (BATCH_SIZE)".
+std::string needed_by(const Problem& problem, std::string_view end) {
+  constexpr std::string_view start = "needs ";
+  const std::size_t at = problem.rule.rfind(start);
+  if (!problem.rule.ends_with(end) || at == std::string::npos) return {};
+  return problem.rule.substr(at + start.size(), problem.rule.size() - end.size() - at - start.size());
+}
+
+// Values that variables from outside or arguments leave open, as one problem of each: "needs ${TP}, ${PP}: ...".
+std::vector<Problem> with_needs_joined(const std::vector<Problem>& problems) {
+  struct Need {
+    std::string_view end;
+    std::string_view advice;
+    std::vector<std::string> names;
+    std::size_t at = 0;
   };
+  std::array<Need, 2> needs{
+      Need{of_environment, "give each with --env NAME=VALUE", {}, 0},
+      Need{of_arguments,
+           "give the arguments of the script after --, or each by its name with --env NAME=VALUE",
+           {},
+           0}};
   std::vector<Problem> result;
-  std::vector<std::string> names;
-  std::size_t joined_at = 0;
   for (const Problem& problem : problems) {
-    const std::string name = variable_of(problem);
-    if (name.empty()) {
+    const auto need = std::find_if(needs.begin(), needs.end(),
+                                   [&](const Need& it) { return !needed_by(problem, it.end).empty(); });
+    if (need == needs.end() || need->names.empty()) {
+      if (need != needs.end()) need->at = result.size();
       result.push_back(problem);
-    } else {
-      if (names.empty()) {
-        joined_at = result.size();
-        result.push_back(problem);
-      }
-      if (!contains(names, name)) names.push_back(name);
     }
+    if (need == needs.end()) continue;
+    if (std::string name = needed_by(problem, need->end); !contains(need->names, name))
+      need->names.push_back(std::move(name));
   }
-  if (names.size() > 1)
-    result[joined_at].rule =
-        fmt::format("needs {}: give each with --env NAME=VALUE", headroom::joined(names, ", "));
+  for (const Need& need : needs) {
+    if (need.names.size() > 1)
+      result[need.at].rule = fmt::format("needs {}: {}", headroom::joined(need.names, ", "), need.advice);
+  }
   return result;
 }
 
@@ -128,7 +141,7 @@ LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, c
   std::swap(run.remarks, others);
   for (const std::string& line : told(run, flags.model)) say(line);
   std::swap(run.remarks, others);
-  problems = with_variables_joined(problems);
+  problems = with_needs_joined(problems);
   if (!run.model && problems.empty())
     problems.push_back(
         {flags.model,

@@ -231,6 +231,12 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
     builder.set("gradient_dtype", "bf16", nullptr);
     builder.imply("performance recipes of Megatron-Bridge reduce gradients in bf16");
   }
+  const bool grid =
+      builder.count("tensor_parallel").value_or(1) > 1 && builder.count("expert_parallel").value_or(1) > 1;
+  if (recipe && grid && !builder.value("sequence_parallel")) {
+    builder.set("sequence_parallel", "yes", nullptr);
+    builder.imply("the base recipe has sequence parallelism, without which TP does not train experts");
+  }
   if (recipe && !builder.value("data_sharding")) {
     builder.set("data_sharding", "zero1", nullptr);
     builder.imply("recipes take the distributed optimizer where it is not written");

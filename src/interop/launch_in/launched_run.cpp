@@ -102,7 +102,10 @@ void take_whole_nodes(LaunchedRun& run, std::int64_t devices_per_node) {
     groups = std::min(groups, sequences / unit);
     while (groups > 1 && sequences % (groups * unit) != 0) --groups;
   }
-  const std::int64_t ranks = groups * unit;
+  // FSDP over one rank is none, which no file asks for that leaves its GPUs open.
+  const LaunchSetting* const sharding = find_setting(run, "data_sharding");
+  const bool shards = sharding != nullptr && sharding->value == "zero3" && replica > 1;
+  const std::int64_t ranks = shards && groups * unit == 1 ? 2 : groups * unit;
   run.devices = ranks * replica;
   const std::string taken = *run.devices == nodes * each
                                 ? counted(nodes, "node") + " of " + counted(each, "GPU")

@@ -322,6 +322,16 @@ void read_context(const MegatronSettings& asked, RunBuilder& run) {
     const std::string text = type->values.empty() ? "p2p" : type->values.front();
     run.set("cp_comm", text == "allgather" ? "all_gather" : text == "a2a+p2p" ? "a2a_p2p" : text, type);
   }
+  // MindSpeed's: ulysses_cp_algo, megatron_cp_algo (a ring), hybrid_cp_algo.
+  const Written* const algorithm = asked.find("context_parallel_algo");
+  if (algorithm != nullptr && algorithm->unknown.empty() && run.count("context_parallel").value_or(1) > 1) {
+    const std::string text = text_of_values(*algorithm);
+    run.set("cp_comm",
+            text.starts_with("ulysses")  ? "a2a"
+            : text.starts_with("hybrid") ? "a2a_p2p"
+                                         : "p2p",
+            algorithm);
+  }
   const Written* const ulysses = asked.find("ds_sequence_parallel_size");
   if (ulysses == nullptr || asked.number(*ulysses).value_or(1) < 2) return;
   run.set("context_parallel", text_of_values(*ulysses), ulysses);

@@ -122,11 +122,22 @@ constexpr auto told = std::to_array<LaunchKey>({
     {"curriculum_learning", LaunchUse::unmodelled, "sequences that grow"},
     {"data_efficiency_curriculum_learning", LaunchUse::unmodelled, "sequences that grow"},
     {"random_ltd", LaunchUse::unmodelled, "sequences that grow"},
+    // Of MindSpeed.
+    {"reuse_fp32_param", LaunchUse::unmodelled, "weights that are parts of main parameters"},
+    {"swap_attention", LaunchUse::unmodelled, "attention's outputs on the host"},
+    {"swap_optimizer", LaunchUse::unmodelled, "optimizer states on the host between steps"},
+    {"recompute_activation_function", LaunchUse::unmodelled, "recomputation of the MLP's activation"},
+    {"recompute_norm", LaunchUse::unmodelled, "recomputation of norms"},
+    {"enable_recompute_layers_per_pp_rank", LaunchUse::unmodelled, "layers that are counted over a rank"},
+    {"moe_alltoall_overlap_comm", LaunchUse::unmodelled, "an overlap of MindSpeed's own"},
+    {"moe_allgather_overlap_comm", LaunchUse::unmodelled, "an overlap of MindSpeed's own"},
+    {"moe_tp_extend_ep", LaunchUse::unmodelled, "experts that TP ranks divide whole"},
 });
 
 // Those that megatron_in.cpp and megatron_model.cpp look at together.
 constexpr std::string_view own =
-    " DDP_impl account_for_embedding_in_pipeline_split account_for_loss_in_pipeline_split "
+    " DDP_impl context_parallel_algo account_for_embedding_in_pipeline_split "
+    "account_for_loss_in_pipeline_split "
     " accumulate_allreduce_grads_in_fp32 activations_checkpoint_granularity activations_checkpoint_method "
     " activations_checkpoint_num_layers attention_backend attention_dropout bf16 checkpoint_activations "
     " checkpoint_num_layers cp_comm_type cpu_offloading cpu_optimizer cross_entropy_fusion_impl "
@@ -164,6 +175,10 @@ constexpr std::string_view own =
 
 // Paths, logs, checkpoints, data, learning rates, seeds, and defaults that are said.
 constexpr std::string_view idle =
+    " ai_framework gemm_gradient_accumulation_fusion moe_permutation_async_comm no_shared_storage "
+    " norm_topk_prob seq_aux mla_fa_without_pad use_ascend_coc use_ascend_mc2 use_fused_mlp "
+    " use_fused_moe_token_permute_and_unpermute use_fused_ring_attention_update use_fused_rmsnorm "
+    " use_fused_rotary_pos_emb use_fused_swiglu use_mc2 beta_fast beta_slow rope_scaling_type "
     " allow_missing_vision_projection_checkpoint data_path2 use_te "
     " accumulate_allreduce_grads adam_beta1 adam_beta2 adam_eps adlr_autoresume app_tag_run_name "
     " app_tag_run_version apply_layernorm_1p apply_norm_1p apply_query_key_layer_scaling "

@@ -213,7 +213,7 @@ void take_titan(TreeRun& run, RunScale& scale) {
       backend != nullptr && text_of_values(*backend) != "standard")
     builder.set("moe_dispatcher", text_of_values(*backend), backend);
 
-  const Written* const length = run.find({"training.seq_len"});
+  const Written* const length = run.find({"training.seq_len", "training.max_context_length"});
   if (length != nullptr) {
     builder.set("sequence", text_of_values(*length), length);
   } else {

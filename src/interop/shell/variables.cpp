@@ -135,7 +135,12 @@ void Interpreter::set(const std::string& name, Value value) {
   charge(value.text().size() + 20);
   if (const auto mark = only_mark(value.text())) {
     Unknown& unknown = followed_.unknowns[*mark];
-    if (unknown.name.empty() && unknown.text != "$" + name) unknown.name = name;
+    // An argument that is not given may be given by the name of the variable that takes it.
+    const auto given = given_.environment.find(name);
+    if (unknown.source == Source::argument && given != given_.environment.end())
+      value = Value(given->second, value.place());
+    else if (unknown.name.empty() && unknown.text != "$" + name)
+      unknown.name = name;
   }
   const Variable* const before = find(name);
   if (before != nullptr && before->is_number) value = number_of(value.text());
