@@ -147,4 +147,102 @@ TEST_CASE("programs: a model that is not at hand is named with its line") {
         "the sizes of nobody/of-this-name are not known here: give --model with its config.json");
 }
 
+TEST_CASE("programs: arguments of a script by the names of the variables that take them") {
+  const std::string script =
+      "SIZE=$1\nTP=${2}\nif [ $SIZE = small ]; then LAYERS=12; else LAYERS=24; fi\n"
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers $LAYERS --hidden-size 1024 "
+      "--num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --bf16 "
+      "--tensor-model-parallel-size $TP";
+  const LaunchedRun named =
+      read_launch_script(script, "run.sh", {.environment = {{"SIZE", "small"}, {"TP", "4"}}});
+  REQUIRE(named.model);
+  CHECK(named.model->layers == 12);
+  CHECK(value_in(named, "tensor_parallel") == "4");
+  const LaunchedRun given = read_launch_script(
+      script, "run.sh", {.arguments = {"large", "2"}, .environment = {{"SIZE", "small"}, {"TP", "4"}}});
+  REQUIRE(given.model);
+  CHECK(given.model->layers == 24);
+  CHECK(value_in(given, "tensor_parallel") == "2");
+}
+
+TEST_CASE("programs: torchtitan's newest registry counts tokens") {
+  const LaunchedRun run = read_python_config(
+      "def qwen3_14b():\n"
+      "    spec = model_registry(\"14B\")\n"
+      "    return Trainer.Config(\n"
+      "        model_spec=spec,\n"
+      "        training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=4 * 4096, "
+      "max_context_length=4096),\n"
+      "        activation_checkpoint=FullAC.Config(),\n"
+      "    )\n",
+      "qwen3/config_registry.py", "qwen3_14b", {});
+  CHECK(value_in(run, "sequence") == "4096");
+  CHECK(value_in(run, "micro_batch") == "4");
+  CHECK(value_in(run, "recompute") == "full");
+}
+
+TEST_CASE("programs: a sharded run whose GPUs are open has two replicas at least") {
+  LaunchedRun run;
+  run.strategy = {{"tensor_parallel", "8", "", {}}, {"data_sharding", "zero3", "", {}}};
+  run.nodes = 1;
+  take_whole_nodes(run, 8);
+  CHECK(run.devices == 16);
+}
+
+TEST_CASE("programs: GPT-NeoX's experts, gas and Mamba layers") {
+  const std::string sizes =
+      "{\"model_parallel_size\": 1, \"pipe_parallel_size\": 1, \"num_layers\": 4, \"hidden_size\": 1024, "
+      "\"num_attention_heads\": 16, \"seq_length\": 2048, \"max_position_embeddings\": 2048, ";
+  const LaunchedRun experts =
+      read_tree_file(sizes +
+                         "\"num_experts\": 8, \"moe_expert_parallel_size\": 2, \"moe_top_k\": 2, "
+                         "\"train_micro_batch_size_per_gpu\": 2, \"gas\": 4}",
+                     "moe.yml", {});
+  REQUIRE(experts.model);
+  CHECK(value_in(experts, "expert_parallel") == "2");
+  CHECK(experts.model->layer_kinds.size() == 2);
+  CHECK(says(experts, "each of 2 layers has experts"));
+  CHECK(says(experts, "microbatch x accumulation x DP = 2 x 4 x 2 = 16"));
+  const LaunchedRun mamba = read_tree_file(
+      "{\"model_parallel_size\": 1, \"pipe_parallel_size\": 0, \"num_layers\": 48, \"hidden_size\": 1024, "
+      "\"num_attention_heads\": 12, \"seq_length\": 2048, \"attention_config\": [[[\"mamba\"], 48]]}",
+      "mamba.yml", {});
+  REQUIRE(mamba.model);
+  CHECK(mamba.model->layers == 48);
+  CHECK(says(mamba, "these layers are those of mamba-370m"));
+}
+
+TEST_CASE("programs: NeMo's recipes name models by their files, and train experts with TP") {
+  const LaunchedRun dense = read_python_config(
+      "NAME = \"nemotron3_8b\"\n"
+      "def pretrain_recipe(tensor_parallelism=2, num_nodes=1, num_gpus_per_node=8):\n"
+      "    return run.Partial(pretrain, model=nemotron_model(version=NAME),\n"
+      "        trainer=nemotron_trainer(tensor_parallelism=tensor_parallelism, num_nodes=num_nodes,\n"
+      "            num_gpus_per_node=num_gpus_per_node),\n"
+      "        data=run.Config(Mock, seq_length=4096, global_batch_size=32, micro_batch_size=2))\n",
+      "nemotron3_8b.py", "", {});
+  REQUIRE(dense.model);
+  CHECK(dense.model->layers == 32);
+  const LaunchedRun experts = read_python_config(
+      "def pretrain_recipe():\n"
+      "    recipe = run.Partial(pretrain, trainer=trainer(tensor_parallelism=2, expert_parallelism=64,\n"
+      "        pipeline_parallelism=16, num_nodes=128, num_gpus_per_node=8),\n"
+      "        data=run.Config(Mock, seq_length=4096, global_batch_size=4096, micro_batch_size=1))\n"
+      "    return recipe\n",
+      "deepseek_v3.py", "", {});
+  CHECK(value_in(experts, "sequence_parallel") == "yes");
+}
+
+TEST_CASE("programs: MindSpeed's own flags") {
+  const LaunchedRun run = of_words(
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --use-mcore-models --num-layers 12 --hidden-size 1024 "
+      "--num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 "
+      "--global-batch-size 16 --bf16 --context-parallel-size 4 --context-parallel-algo ulysses_cp_algo "
+      "--use-fused-rmsnorm --no-shared-storage --swap-attention");
+  CHECK(value_in(run, "context_parallel") == "4");
+  CHECK(value_in(run, "cp_comm") == "a2a");
+  CHECK(says(run, "--swap-attention: attention's outputs on the host"));
+  CHECK(!says(run, "--no-shared-storage: not known"));
+}
+
 }  // namespace headroom::tests

@@ -32,7 +32,9 @@ struct SameLayers {
   std::string_view name;
   std::string_view ours;
 };
-constexpr std::array<SameLayers, 74> same_layers{{
+constexpr std::array<SameLayers, 76> same_layers{{
+    {"llama3.2-vision-11b", "llama-3.2-11b-vision"},
+    {"llama3.2-vision-90b", "llama-3.2-90b-vision"},
     {"llama4-17b128e", "llama-4-maverick"},
     {"llama4-17b16e", "llama-4-scout"},
     {"glm4-7", "glm-4.5"},

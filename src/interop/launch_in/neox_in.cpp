@@ -10,9 +10,66 @@
 
 namespace headroom {
 
+namespace {
+
+// Layers of Mamba alone: the published model with as many of this width. Empty: none.
+std::string mamba_of(TreeRun& run) {
+  struct Sizes {
+    std::int64_t hidden;
+    std::int64_t layers;
+    std::string_view name;
+  };
+  constexpr std::array<Sizes, 5> published{{{768, 24, "mamba-130m"},
+                                            {1024, 48, "mamba-370m"},
+                                            {1536, 48, "mamba-790m"},
+                                            {2048, 48, "mamba-1.4b"},
+                                            {2560, 64, "mamba-2.8b"}}};
+  if (run.text("attention_config.0.0") != "mamba") return {};
+  const auto hidden = run.count("hidden_size");
+  const auto layers = run.count("num_layers");
+  const auto* const found = std::find_if(published.begin(), published.end(), [&](const Sizes& it) {
+    return hidden == it.hidden && layers == it.layers;
+  });
+  return found == published.end() ? std::string() : std::string(found->name);
+}
+
+// Every second layer has experts where it is not written, from the first on, and a token takes one
+// [EleutherAI/gpt-neox, megatron/neox_arguments/neox_args.py, NeoXArgsModel].
+void take_experts(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  const auto count = run.count({"num_experts", "moe_num_experts"});
+  const auto layers = run.count("num_layers");
+  if (!count || *count < 2 || !layers || *layers < 1) return;
+  run.size("expert_parallel", {"moe_expert_parallel_size"});
+  const std::int64_t interval =
+      std::max<std::int64_t>(run.count({"expert_interval", "moe_expert_interval"}).value_or(2), 1);
+  constexpr std::int64_t most_layers = 10000;
+  if (*layers > most_layers) return;
+  Json runs = Json::array();
+  for (std::int64_t i = 0; i < *layers; ++i) {
+    const char* const kind = i % interval == 0 ? "moe" : "dense";
+    if (runs.empty() || runs.back()["kind"] != kind) runs.push_back({{"kind", kind}, {"count", 0}});
+    runs.back()["count"] = runs.back()["count"].get<std::int64_t>() + 1;
+  }
+  const std::string at = interval == 1 ? "experts/" : "layer_kinds/moe/experts/";
+  builder.member(at + "count", *count, run.find({"num_experts", "moe_num_experts"}));
+  builder.member(at + "per_token", run.count("moe_top_k").value_or(1), run.find("moe_top_k"));
+  if (interval == 1) return;
+  builder.drop_member("layers");
+  builder.member("layers", std::move(runs), run.find({"num_experts", "moe_num_experts"}));
+  builder.imply(fmt::format("each of {} layers has experts, from the first on", interval),
+                run.find({"num_experts", "moe_num_experts"}));
+}
+
+}  // namespace
+
 LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
   RunBuilder builder(file.file, "GPT-NeoX", "megatron-deepspeed-2022");
-  TreeRun run(flattened(file.root, file.file), builder);
+  std::vector<Written> written = flattened(file.root, file.file);
+  for (Written& setting : written) {
+    if (setting.name == "gas") setting.name = "gradient_accumulation_steps";
+  }
+  TreeRun run(std::move(written), builder);
   RunScale scale;
   scale.devices_per_node = run.count({"num_gpus"});
   scale.nodes = run.count({"num_nodes"});
@@ -60,7 +117,11 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     if (name.starts_with("fp16") || text_of_values(*half) == "fp16")
       builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", half);
   }
-  if (run.has("num_layers") && run.has("hidden_size")) {
+  if (const std::string mamba = mamba_of(run); !mamba.empty()) {
+    builder.name_model(mamba, run.find("attention_config.0.0"));
+    builder.imply(fmt::format("these layers are those of {}, with its vocabulary", mamba),
+                  run.find("attention_config.0.0"));
+  } else if (run.has("num_layers") && run.has("hidden_size")) {
     const std::int64_t hidden = run.count("hidden_size").value_or(0);
     take_size(run, "hidden", {"hidden_size"});
     take_size(run, "layers", {"num_layers"});
@@ -116,6 +177,7 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
       builder.assume(fmt::format("the vocabulary is that of the tokenizer, {} ({})", vocabulary,
                                  tokenizer.empty() ? "GPT2BPETokenizer" : tokenizer));
     builder.member("vocabulary", vocabulary, nullptr);
+    take_experts(run);
   } else {
     builder.assume(
         "the file has no num_layers and hidden_size: it goes with another that has the model; give --model");
@@ -123,7 +185,9 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
   // [[["flash"], 40]]: kinds of attention, in turn, and for how many layers.
   if (const Written* const kinds = run.find("attention_config.0.0"); kinds != nullptr) {
     const std::string names = lower_case(text_of_values(*kinds));
-    if (names.find("flash") != std::string::npos && run.has("hidden_size"))
+    if (names == "mamba" && builder.so_far().model_name.starts_with("mamba"))
+      builder.idle(*kinds);
+    else if (names.find("flash") != std::string::npos && run.has("hidden_size"))
       builder.member("kernels/attention", "flash", kinds);
     else if (names == "global")
       builder.idle(*kinds);
@@ -174,7 +238,8 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
       {"contiguous_checkpointing"},
       {"memory_profiling*"},
       {"tokenizer_type"},
-      {"moe_*", LaunchUse::unmodelled, "experts"},
+      {"moe_*"},
+      {"sliding_window_width", LaunchUse::unmodelled, "a window of attention"},
       {"mamba_*", LaunchUse::unmodelled, "Mamba layers"},
       {"lora*", LaunchUse::unmodelled, "adapters"},
       {"pipe_partition_method", LaunchUse::unmodelled, "how layers are cut into stages"},

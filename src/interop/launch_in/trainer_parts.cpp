@@ -137,7 +137,10 @@ void take_lora_targets(const Written& setting, RunBuilder& builder) {
   std::string targets;
   for (const std::string& item : items) {
     if (item == "all" || item == "all-linear") return builder.set("lora_targets", "all-linear", &setting);
-    const std::string name = item.substr(item.rfind('.') + 1);
+    std::string name = item.substr(item.rfind('.') + 1);
+    // Queries, keys and values as one linear, under the names of MPT and DBRX, Falcon and GLM, Phi-3, Baichuan.
+    constexpr std::array<std::string_view, 4> joined{"Wqkv", "query_key_value", "qkv_proj", "W_pack"};
+    if (contains(joined, std::string_view(name))) name = "linear_qkv";
     if (contains(known, std::string_view(name))) {
       if (("," + targets + ",").find("," + name + ",") == std::string::npos)
         targets += (targets.empty() ? "" : ",") + name;
