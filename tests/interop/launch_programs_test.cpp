@@ -110,6 +110,15 @@ TEST_CASE("programs: verl's SFT trainer") {
   CHECK(value_in(run, "lora_rank") == "16");
 }
 
+TEST_CASE("programs: the later of two words holds") {
+  const LaunchedRun run = of_words(
+      "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B trainer.nnodes=1 "
+      "actor_rollout_ref.model.enable_gradient_checkpointing=False trainer.n_gpus_per_node=8 "
+      "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 "
+      "actor_rollout_ref.model.enable_gradient_checkpointing=True");
+  CHECK(value_in(run, "recompute") == "full");
+}
+
 TEST_CASE("programs: a path names its model by the last part, also behind a variable") {
   const LaunchedRun run = of_words(
       "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=$DATA/DeepSeek-V3-own-words "

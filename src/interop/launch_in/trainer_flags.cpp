@@ -186,7 +186,7 @@ LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, c
       if (const std::size_t end = value.rfind("-mcore"); end != std::string::npos) value.resize(end);
     }
   }
-  TreeRun run(std::move(launch.written), builder);
+  TreeRun run(last_of_each(std::move(launch.written)), builder);
   if (const Written* const model = run.find_path({"model"})) name_model_of(*model, builder);
   const Written* const tuner = run.find({"train_type", "tuner_type"});
   const bool adapter = tuner != nullptr && text_of_values(*tuner) == "lora";

@@ -283,7 +283,7 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
     builder.set("global_batch", text_of_values(*launch.global), &*launch.global);
   }
   add_engine_batch(launch, builder);
-  TreeRun run(std::move(launch.written), builder);
+  TreeRun run(last_of_each(std::move(launch.written)), builder);
   refuse_two_dtypes(run);
   const TrainerNames names{
       {"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id"},

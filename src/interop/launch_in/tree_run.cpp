@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -85,6 +86,17 @@ std::optional<std::int64_t> whole_count(std::string_view text) {
   if (error != std::errc() || at != end || !(std::abs(number) < largest) || number != std::floor(number))
     return std::nullopt;
   return static_cast<std::int64_t>(number);
+}
+
+std::vector<Written> last_of_each(std::vector<Written> written) {
+  std::set<std::string> later;
+  std::vector<Written> kept;
+  kept.reserve(written.size());
+  for (auto setting = written.rbegin(); setting != written.rend(); ++setting) {
+    if (later.insert(setting->name).second) kept.push_back(std::move(*setting));
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
 }
 
 TreeRun::TreeRun(std::vector<Written> written, RunBuilder& builder) : builder_(builder) {

@@ -65,6 +65,9 @@ class TreeRun {
 };
 
 std::optional<std::int64_t> whole_count(std::string_view text);
+
+// Of words of a command that set the same, the last, which holds.
+std::vector<Written> last_of_each(std::vector<Written> written);
 std::string lower_case(std::string_view text);
 
 // Sizes of a run that follow from each other.

@@ -141,7 +141,7 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
     if (setting.name.starts_with("++")) setting.name.erase(0, 2);
     if (setting.name.starts_with('+')) setting.name.erase(0, 1);
   }
-  TreeRun run(std::move(written), builder);
+  TreeRun run(last_of_each(std::move(written)), builder);
   const std::string actor = "actor_rollout_ref.actor.";
   const auto in = [&](std::string_view name) { return actor + std::string(name); };
   RunScale scale;
