@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sanitized import has_sanitizer
+
 SKIPPED = 77
 # A command, the MiB that it may take, its exit codes, and what a message must have.
 QUESTIONS = [
@@ -29,8 +31,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--bin", type=Path, required=True)
     program = (parser.parse_args().bin / "headroom").resolve()
-    binary = program.read_bytes()
-    if b"__asan_init" in binary or b"__tsan_init" in binary:
+    if has_sanitizer(program):
         print("skipped: the program has a sanitizer")
         sys.exit(SKIPPED)
     wrong = 0

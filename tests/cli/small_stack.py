@@ -10,6 +10,8 @@ import sys
 import unittest
 from pathlib import Path
 
+from sanitized import has_sanitizer
+
 SKIPPED = 77
 STACK = 128 * 1024
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,9 +59,9 @@ class SmallStack(unittest.TestCase):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=Path, required=True)
-    SmallStack.program = str(parser.parse_args().bin / "headroom")
-    binary = Path(SmallStack.program).read_bytes()
-    if b"__asan_init" in binary or b"__tsan_init" in binary:
+    program = parser.parse_args().bin / "headroom"
+    SmallStack.program = str(program)
+    if has_sanitizer(program):
         print("skipped: the program has a sanitizer")
         sys.exit(SKIPPED)
     unittest.main(argv=sys.argv[:1])
