@@ -47,6 +47,8 @@ void read_flags(const std::string& flags, Request& request) {
     if (edit.field == "optimizer") strategy.optimizer = without_idle_moments(strategy.optimizer);
   }
   if (!problems.empty()) throw InputError(std::move(problems));
+  if (!sets(edits, "main_params_dtype"))
+    strategy.optimizer.main_params = default_main_params(strategy, request.software, request.model);
   if (!sets(edits, "schedule")) use_default_schedule(strategy, request.software);
   if (!sets(edits, "data_sharding")) strategy.data_sharding = default_sharding(request.software, strategy);
   if (!sets(edits, "global_batch")) request.workload.global_batch = default_global_batch(strategy);

@@ -204,9 +204,10 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
   strategy.lora = run.lora;
   strategy.offload = run.offload;
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
-  set(strategy.optimizer.main_params, run.main_params);
   set(strategy.optimizer.exp_avg, run.exp_avg);
   set(strategy.optimizer.exp_avg_sq, run.exp_avg_sq);
+  strategy.optimizer.main_params = default_main_params(strategy, software, model_of(run, settings));
+  set(strategy.optimizer.main_params, run.main_params);
   strategy.stage_layers = run.stage_layers;
   const std::int64_t chunks = strategy.pipeline_parallel * strategy.virtual_pipeline;
   const std::int64_t layers = run.model ? run.model->layers : run.layers;

@@ -71,6 +71,9 @@ void use_stack_optimizer(const RequestFlags& asked, Request& request) {
     if (text) apply(Edit{std::string(field), *text}, request.strategy, request.workload);
     if (field == "optimizer") request.strategy.optimizer = without_idle_moments(request.strategy.optimizer);
   }
+  if (!asked.text("main_params_dtype"))
+    request.strategy.optimizer.main_params =
+        default_main_params(request.strategy, request.software, request.model);
 }
 
 void use_stack_defaults(const RequestFlags& asked, Request& request) {

@@ -91,6 +91,28 @@ TEST_CASE("stack defaults: a model of fp32 weights has fp32 gradients on every s
   CHECK(with_stack_defaults({}, read_software("deepspeed-2025"), model).gradient_dtype == Dtype::fp32);
 }
 
+TEST_CASE("stack defaults: moments in fewer bits leave Megatron-Core 16 bits of main parameters") {
+  const Transformer model = read_model("llama-3-8b");
+  const Software megatron = read_software("megatron-core-2025");
+  Strategy strategy = with_stack_defaults({}, megatron, model);
+  CHECK(default_main_params(strategy, megatron, model) == MainParams::fp32);
+  strategy.optimizer.exp_avg_sq = MomentDtype::bf16;
+  CHECK(default_main_params(strategy, megatron, model) == MainParams::remainder);
+  CHECK(default_main_params(strategy, read_software("torchtitan-2025"), model) == MainParams::fp32);
+  Strategy other = strategy;
+  other.fp8_param_gather = true;
+  CHECK(default_main_params(other, megatron, model) == MainParams::fp32);
+  // What a command leaves out is what it is read as.
+  const auto names = [&] {
+    const Edits edits = edits_of(strategy, megatron, model);
+    return std::any_of(edits.begin(), edits.end(),
+                       [](const Edit& edit) { return edit.field == "main_params_dtype"; });
+  };
+  CHECK(names());
+  strategy.optimizer.main_params = MainParams::remainder;
+  CHECK(!names());
+}
+
 TEST_CASE("data sharding: what goes with what") {
   const Transformer model = read_model("llama-3-8b");
   const Workload batch{.global_batch = 16, .sequence = 8192};

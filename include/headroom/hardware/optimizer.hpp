@@ -68,6 +68,11 @@ constexpr bool keeps_fp32(const Optimizer& optimizer) {
          optimizer.exp_avg_sq == MomentDtype::fp32;
 }
 
+// Returns whether moments are 8-bit integers.
+constexpr bool has_int8(const Optimizer& optimizer) {
+  return optimizer.exp_avg == MomentDtype::int8 || optimizer.exp_avg_sq == MomentDtype::int8;
+}
+
 // Returns whether the optimizer treats matrices differently from other parameters.
 constexpr bool steps_matrices(OptimizerKind kind) {
   return kind == OptimizerKind::adafactor || kind == OptimizerKind::muon;

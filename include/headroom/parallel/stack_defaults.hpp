@@ -65,6 +65,23 @@ inline ScheduleKind default_schedule(const Software& software, std::int64_t virt
   return first == offered.end() ? usual : *first;
 }
 
+// Returns the default main parameters: the stack's. For moments in fewer bits, Megatron-Core takes its
+// precision-aware optimizer, which keeps the low 16 bits of main parameters beside BF16 weights. It keeps all
+// bits beside FP8 weights, and of what the host steps [Megatron-LM, core/optimizer/optimizer_config.py,
+// store_param_remainders].
+inline MainParams default_main_params(const Strategy& strategy, const Software& software,
+                                      const Transformer& model) {
+  if (model.architecture.kernels.weight_copies) return MainParams::fp32;
+  const MainParams own = software.optimizer.main_params;
+  const bool on_megatron =
+      software.launcher == Launcher::megatron_lm || software.launcher == Launcher::megatron_bridge;
+  const Optimizer& optimizer = strategy.optimizer;
+  const bool is_aware = on_megatron && optimizer.kind == OptimizerKind::adam && !has_int8(optimizer) &&
+                        (optimizer.exp_avg != MomentDtype::fp32 || optimizer.exp_avg_sq != MomentDtype::fp32);
+  const bool keeps_all = strategy.fp8_param_gather || strategy.offload.optimizer.value > 0;
+  return own == MainParams::fp32 && is_aware && !keeps_all ? MainParams::remainder : own;
+}
+
 // Sets the default schedule of a pipeline for which none was named.
 inline void use_default_schedule(Strategy& strategy, const Software& software) {
   if (strategy.pipeline_parallel > 1 && strategy.schedule == implied_schedule(strategy.virtual_pipeline))
@@ -80,7 +97,9 @@ inline std::int64_t default_global_batch(const Strategy& strategy) {
 // Returns the edits that turn a stack's defaults into a strategy. A command that names model and stack needs
 // no flags for the defaults.
 inline Edits edits_of(const Strategy& strategy, const Software& software, const Transformer& model) {
-  return edits_of(strategy, with_stack_defaults({}, software, model));
+  Strategy usual = with_stack_defaults({}, software, model);
+  usual.optimizer.main_params = default_main_params(strategy, software, model);
+  return edits_of(strategy, usual);
 }
 
 }  // namespace headroom

@@ -183,10 +183,6 @@ void once_with_graphs(const RuleCase& it, VisitCase visit) {
   if (it.software.cuda_graphs != CudaGraphs::none) once_on_core(it, visit);
 }
 
-bool has_int8(const Optimizer& optimizer) {
-  return optimizer.exp_avg == MomentDtype::int8 || optimizer.exp_avg_sq == MomentDtype::int8;
-}
-
 std::int64_t layers_of_rank(const RuleCase& it) {
   return it.strategy.pipeline_parallel < 1 ? 0 : it.model.layers / it.strategy.pipeline_parallel;
 }
