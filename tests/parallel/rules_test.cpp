@@ -33,6 +33,10 @@ const std::map<std::string, void (*)(Request&)>& changes() {
            if (layer.experts) layer.experts->capacity_factor = 1.25;
          });
        }},
+      {"+capacity_of_one_kind",
+       [](Request& request) {
+         request.model.layer_kinds.front().architecture.experts->capacity_factor = 1.25;
+       }},
       {"+many_kinds",
        [](Request& request) {
          Transformer& model = request.model;

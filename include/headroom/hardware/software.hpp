@@ -341,6 +341,11 @@ struct Software {
   friend bool operator==(const Software&, const Software&) = default;
 };
 
+// Returns whether tokens reach padded experts by products with masks.
+inline bool routes_by_masks(const Software& software) {
+  return software.expert_routing && software.expert_routing->value == ExpertRouting::masked;
+}
+
 // Returns the kernels that a stack runs for the layers and the loss of a model that states none.
 inline StackKernels kernels_of(const Software& software) {
   NarrowParts fp8_parts;

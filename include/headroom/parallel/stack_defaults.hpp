@@ -22,8 +22,7 @@ inline Strategy with_stack_defaults(Strategy strategy, const Software& software,
   strategy.optimizer = software.optimizer;
   strategy.gradient_dtype = software.gradient_dtype;
   if (software.memory.keeps_outputs) strategy.keep_pipeline_outputs = true;
-  const bool masks = software.expert_routing && software.expert_routing->value == ExpertRouting::masked;
-  if (masks && has_capacities(model) && strategy.moe_dispatcher == Dispatcher::alltoall)
+  if (routes_by_masks(software) && has_capacities(model) && strategy.moe_dispatcher == Dispatcher::alltoall)
     strategy.moe_pad_to_capacity = true;
   if (model.architecture.kernels.weight_copies) {
     strategy.optimizer.main_params = MainParams::fp32;

@@ -1,6 +1,7 @@
 // Throughput and utilization that follow from an iteration time. MFU counts the FLOPs that the model needs,
-// HFU the FLOPs that run, recomputation included. Both count GEMMs only [K22 appendix A], against the dense
-// peak of the type in which the layers' linears multiply (compute_dtype of the strategy's precision).
+// HFU also those of recomputation. Neither counts padding or the masks that route tokens. Both count GEMMs
+// only [K22 appendix A], against the dense peak of the type in which the layers' linears multiply
+// (compute_dtype of the strategy's precision).
 #pragma once
 
 #include "headroom/core/units.hpp"
