@@ -287,16 +287,13 @@ class Pricing {
 
   void stream() {
     const auto add = [&](PassCost& pass, double& launches, const StreamingKernel& kernel) {
-      const auto parts = static_cast<double>(1 + kernel.operators);
+      const double parts = kernel.by_expert
+                               ? static_cast<double>(kernel.operations + kernel.operators) * experts_of_rank()
+                               : static_cast<double>(1 + kernel.operators);
       const Bytes moved((1 / parts) * kernel.bytes.evaluate(setting_.letters));
       pass.memory_bound += parts * streaming_time(moved, setting_.performance);
-      launches += kernel.operators;
-      if (kernel.by_expert) {
-        launches +=
-            kernel.operations * static_cast<double>(whole_extent(work_.experts_of_rank, setting_.letters));
-      } else {
-        pass.operations += kernel.operations;
-      }
+      launches += kernel.by_expert ? parts : kernel.operators;
+      if (!kernel.by_expert) pass.operations += kernel.operations;
     };
     const Seconds shortest = setting_.performance.rates.kernels.shortest.value;
     cost_.forward.memory_bound += static_cast<double>(work_.operators.forward) * shortest;
@@ -310,10 +307,13 @@ class Pricing {
     }
   }
 
+  [[nodiscard]] double experts_of_rank() const {
+    return static_cast<double>(whole_extent(work_.experts_of_rank, setting_.letters));
+  }
+
   // Returns the launches of expert GEMMs: one for each expert of the rank, or one if grouped.
   [[nodiscard]] double launches_of_experts() const {
-    if (setting_.software.expert_products.value == ExpertProducts::grouped) return 1;
-    return static_cast<double>(whole_extent(work_.experts_of_rank, setting_.letters));
+    return setting_.software.expert_products.value == ExpertProducts::grouped ? 1 : experts_of_rank();
   }
 
   // Sets the host time of the passes. Each is a graph, part of a graph, or launched op by op.
@@ -339,11 +339,14 @@ class Pricing {
     for (const Cast& it : casts) {
       const CastOptions options{.scale_known = it.scale_known,
                                 .copies = it.both_directions ? copies_of_factor(device, it.dtype) : 1};
-      pass.memory_bound +=
-          quantization_time(it.elements.evaluate(setting_.letters), it.dtype, device, rates, options);
+      // Kernels for each expert start and drain one after the other [Transformer Engine, module/grouped_linear.py,
+      // split_quantize].
+      const double parts = it.experts ? launches_of_experts() : 1;
+      const double elements = it.elements.evaluate(setting_.letters) / parts;
+      pass.memory_bound += parts * quantization_time(elements, it.dtype, device, rates, options);
       const std::int64_t kernels = quantization_passes(it.dtype, it.scale_known);
       pass.operations += kernels;
-      if (it.experts) launches += static_cast<double>(kernels) * (launches_of_experts() - 1);
+      launches += static_cast<double>(kernels) * (parts - 1);
     }
   }
 
