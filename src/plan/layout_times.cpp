@@ -33,6 +33,10 @@ PassTimes LayoutTimes::times_of(const StageCost& stage) const {
   return pass_times(stage, shape_.kind, base_.system.performance->rates.host, base_.software);
 }
 
+double LayoutTimes::overlap_loss() const {
+  return exchange_loss(layout_.moe_dispatcher, *base_.system.performance);
+}
+
 std::int64_t LayoutTimes::devices_of_host() const {
   return std::min(devices(layout_), host_size(base_.system));
 }
@@ -94,7 +98,7 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
 void LayoutTimes::fill_spans(const Recomputation& recompute, std::vector<ChunkSpans>& spans) {
   time_recomputation(recompute);
   spans.clear();
-  const double loss = base_.system.performance->rates.collectives.overlap_loss.value;
+  const double loss = overlap_loss();
   for (std::size_t i = 0; i < places_->of.size(); ++i) {
     const PassTimes& times = stages_[places_->of[i]].times;
     spans.push_back(chunk_spans(shape_, times, links_, static_cast<std::int64_t>(i), loss));
@@ -163,10 +167,7 @@ const IterationEnd& LayoutTimes::end(DataSharding sharding) {
 }
 
 ScheduleTimes LayoutTimes::empty_times(std::vector<std::int64_t> windows) const {
-  return {.stages = {},
-          .links = links_,
-          .windows = std::move(windows),
-          .overlap_loss = base_.system.performance->rates.collectives.overlap_loss.value};
+  return {.stages = {}, .links = links_, .windows = std::move(windows), .overlap_loss = overlap_loss()};
 }
 
 IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::int64_t> windows) {

@@ -62,7 +62,7 @@ void refine(const ScheduleShape& shape, Busy busy, std::span<const std::int64_t>
 // Places layers so that the busiest rank is least busy, with at most so many layers on each rank. Each layer
 // goes to the rank where it adds least to the maximum, and to the later rank on a tie.
 std::vector<std::int64_t> placed_by_time(Composer& composer, const Strategy& strategy,
-                                         std::span<const std::int64_t> most, double overlap_loss) {
+                                         std::span<const std::int64_t> most) {
   std::vector<StagePlace> places = stage_places(composer.layers().layers(), strategy);
   const ModelCost& cost = composer.layers().cost(strategy.recompute);
   const auto busy = [&](std::size_t rank, std::int64_t layers) {
@@ -70,7 +70,7 @@ std::vector<std::int64_t> placed_by_time(Composer& composer, const Strategy& str
     LayerRun& run = place.runs.front();
     place.layers = run.count = place.of_kind[run.kind] = layers;
     const PassTimes times = composer.times_of(stage_cost(cost, place, strategy.recompute));
-    return chunk_spans(composer.shape(), times, {}, 0, overlap_loss);
+    return chunk_spans(composer.shape(), times, {}, 0, composer.overlap_loss());
   };
   const auto both = [](const ChunkSpans& spans) { return spans.forward + spans.backward; };
   std::int64_t left = -std::ssize(most);
@@ -134,10 +134,8 @@ std::optional<Strategy> LayersByMemory::fitting(Composer& composer, const Strate
     if (high == 0 || held + rank * high < layers) return std::nullopt;
   }
   Strategy result = strategy;
-  const auto& performance = base_.system.performance;
-  result.stage_layers = performance ? placed_by_time(composer, strategy, most,
-                                                     performance->rates.collectives.overlap_loss.value)
-                                    : *balanced_layers(base_.model.layers, ends_, most);
+  result.stage_layers = base_.system.performance ? placed_by_time(composer, strategy, most)
+                                                 : *balanced_layers(base_.model.layers, ends_, most);
   return result;
 }
 

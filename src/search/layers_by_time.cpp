@@ -21,9 +21,8 @@ using StageLayers = std::vector<std::int64_t>;  // by virtual stage, in the orde
 // Prices any layout of a strategy's layers, each virtual stage and each rank once.
 class PricedLayouts {
  public:
-  PricedLayouts(const Request& base, Composer& composer, const Strategy& strategy)
-      : base_(base),
-        composer_(composer),
+  PricedLayouts(Composer& composer, const Strategy& strategy)
+      : composer_(composer),
         strategy_(strategy),
         layers_(composer.layers().layers()),
         cost_(composer.layers().cost(strategy.recompute)),
@@ -55,7 +54,7 @@ class PricedLayouts {
 
   // Returns the time of a microbatch in a virtual stage with the layers from `first` up to `end`.
   ChunkSpans spans(std::int64_t stage, std::int64_t first, std::int64_t end) {
-    return chunk_spans(shape_, times(stage, first, end), links_, stage, overlap_loss());
+    return chunk_spans(shape_, times(stage, first, end), links_, stage, composer_.overlap_loss());
   }
 
   std::vector<ChunkSpans> spans(const StageLayers& layout) {
@@ -79,7 +78,7 @@ class PricedLayouts {
       return longest;
     }
     std::transform(layouts.begin(), layouts.end(), longest.begin(), [&](const StageLayers& layout) {
-      ScheduleTimes passes{.links = links_, .overlap_loss = overlap_loss()};
+      ScheduleTimes passes{.links = links_, .overlap_loss = composer_.overlap_loss()};
       std::int64_t first = 0;
       for (std::int64_t stage = 0; stage < stages(); ++stage) {
         const std::int64_t end = first + layout[index(stage)];
@@ -114,10 +113,6 @@ class PricedLayouts {
   }
 
  private:
-  [[nodiscard]] double overlap_loss() const {
-    return base_.system.performance->rates.collectives.overlap_loss.value;
-  }
-
   [[nodiscard]] StagePlace place(std::int64_t stage, std::int64_t first, std::int64_t end) const {
     StagePlace place = stage == stages() - 1 ? back_ : front_;
     if (stage > 0 && stage < stages() - 1) {
@@ -143,7 +138,6 @@ class PricedLayouts {
     return *known;
   }
 
-  const Request& base_;
   Composer& composer_;
   const Strategy& strategy_;
   const ModelLayers& layers_;
@@ -193,7 +187,7 @@ void visit_moves(PricedLayouts& priced, const StageLayers& layout, Visit visit) 
 class FasterLayout {
  public:
   FasterLayout(const Request& base, Composer& composer, const Strategy& strategy, Verdict verdict)
-      : base_(base), verdict_(verdict), priced_(base, composer, strategy) {}
+      : base_(base), verdict_(verdict), priced_(composer, strategy) {}
 
   // Returns the fastest layout found that has the verdict.
   std::optional<StageLayers> fastest(const StageLayers& own) {

@@ -33,12 +33,12 @@ Seconds layout_bound(Composer& composer, const Strategy& strategy) {
 // that is then (n - 1) / p, so the weighted mean of the bounds is T (n + p - 1) / p, however T is divided. Other
 // schedules take at least the mean of what ranks compute, n T / p. A pass takes as long as its kernels or its
 // launches; the longer of the two sums is no longer than the sum of the longer ones.
-Seconds placed_bound(Composer& composer, const Request& base, const Strategy& strategy) {
+Seconds placed_bound(Composer& composer, const Strategy& strategy) {
   const LayerPrices& prices = composer.layers();
   const StagePlace whole = whole_model(prices.layers(), strategy);
   const ModelCost& cost = composer.layers().cost({});
   const ChunkSpans spans = chunk_spans(composer.shape(), composer.times_of(stage_cost(cost, whole, {})), {},
-                                       0, base.system.performance->rates.collectives.overlap_loss.value);
+                                       0, composer.overlap_loss());
   const double p = real(composer.shape().ranks);
   const double n = real(composer.shape().microbatches);
   const bool fills = composer.shape().kind == ScheduleKind::one_forward_one_backward && n > p;

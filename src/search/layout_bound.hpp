@@ -10,6 +10,6 @@ namespace headroom {
 Seconds layout_bound(Composer& composer, const Strategy& strategy);
 
 // Returns the same for all placements of the layers on the ranks of a pipeline (search/layers_by_memory.hpp).
-Seconds placed_bound(Composer& composer, const Request& base, const Strategy& strategy);
+Seconds placed_bound(Composer& composer, const Strategy& strategy);
 
 }  // namespace headroom

@@ -154,7 +154,7 @@ class Worker {
       set = sharding;
       const Seconds of_sharding = layout_bound(composer_, strategy);
       least = std::min(least, of_sharding.count());
-      if (placed && !same_layout) least = std::min(least, placed_bound(composer_, base_, strategy).count());
+      if (placed && !same_layout) least = std::min(least, placed_bound(composer_, strategy).count());
       if (best_ && best_->iteration <= of_sharding) continue;
       for (const Recomputation& recompute : recomputations_) {
         if (recompute.layers > 0 || recompute.window || recompute.policy == RecomputePolicy::ops) continue;

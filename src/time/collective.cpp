@@ -245,6 +245,12 @@ Seconds exposed_beside(Seconds product, Seconds collective, const CollectiveRate
   return std::max(collective, product + rates.overlap_loss.value * collective) - product;
 }
 
+double exchange_loss(Dispatcher dispatcher, const Performance& performance) {
+  const std::int64_t held = multiprocessors_of(dispatcher);
+  if (held == 0) return performance.rates.collectives.overlap_loss.value;
+  return real(held) / real(performance.device.multiprocessors);
+}
+
 std::vector<Seconds> send_times(const Transformer& model, const Strategy& strategy, const Workload& workload,
                                 std::int64_t devices_per_node, const Performance& performance,
                                 const Software& software) {

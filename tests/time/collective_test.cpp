@@ -217,6 +217,13 @@ TEST_CASE("overlap: the collective takes a share of the product's throughput, or
   CHECK(exposed_beside(Seconds(1), Seconds(4), rates) == Seconds(3));
 }
 
+TEST_CASE("overlap: an exchange of DeepEP or HybridEP takes the multiprocessors of its kernels from a pass") {
+  const double all = static_cast<double>(performance().device.multiprocessors);
+  CHECK(exchange_loss(Dispatcher::deepep, performance()) == 20 / all);
+  CHECK(exchange_loss(Dispatcher::hybridep, performance()) == 16 / all);
+  CHECK(exchange_loss(Dispatcher::alltoall, performance()) == 0.472);
+}
+
 TEST_CASE("sends: nothing without a pipeline, cheap inside a node, once more where transfers are serial") {
   CHECK(sends({}).empty());
   const auto in_pairs = sends({.tensor_parallel = 4, .pipeline_parallel = 4});

@@ -89,6 +89,19 @@ constexpr bool sends_once_to_each_rank(Dispatcher dispatcher) {
 // _HybridEPManager].
 constexpr bool sends_padded(Dispatcher dispatcher) { return dispatcher == Dispatcher::hybridep; }
 
+// Returns the multiprocessors that a dispatcher's kernels hold while they run; 0: its kernels are NCCL's
+// [DeepEP, deep_ep/buffers/legacy.py, num_sms; Megatron-Core, transformer_config.py, moe_deepep_num_sms and
+// moe_hybridep_num_sms].
+constexpr std::int64_t multiprocessors_of(Dispatcher dispatcher) {
+  switch (dispatcher) {
+    case Dispatcher::deepep: return 20;
+    case Dispatcher::hybridep: return 16;
+    case Dispatcher::alltoall:
+    case Dispatcher::allgather: break;
+  }
+  return 0;
+}
+
 // A value that a row sends through the group of an axis, if the run has that axis. Collectives of tensor
 // parallelism are not exchanges: they follow from placements (parallel/collectives.hpp). Model ends that are
 // whole on each rank are the exception.

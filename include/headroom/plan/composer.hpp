@@ -70,6 +70,7 @@ class Composer {
   [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
   LayerPrices& layers() { return layers_; }  // what the layers save and cost
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const { return times_.times_of(stage); }
+  [[nodiscard]] double overlap_loss() const { return times_.overlap_loss(); }  // ScheduleTimes::overlap_loss
   // Returns the transfer times of ScheduleTimes::links.
   std::span<const Seconds> links() { return times_.links(); }
   // Returns what passes exchange with other ranks unit by unit, or null if they exchange nothing.

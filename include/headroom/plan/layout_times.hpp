@@ -49,6 +49,9 @@ class LayoutTimes {
     return exchanges_ ? &*exchanges_ : nullptr;
   }
 
+  // Returns ScheduleTimes::overlap_loss.
+  [[nodiscard]] double overlap_loss() const;
+
   // Returns the transfer times of ScheduleTimes::links.
   std::span<const Seconds> links() {
     time_layout();

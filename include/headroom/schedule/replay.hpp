@@ -9,7 +9,7 @@
 // Two overlapping passes start when both have their inputs, and end together. The collectives of each overlap
 // with the computation of the other. The part of a collective that is longer than this computation is
 // exposed. A shorter collective still costs what it takes from the kernels of the other pass
-// (CollectiveRates::overlap_loss).
+// (exchange_loss() of time/collective.hpp).
 #pragma once
 
 #include <cstdint>
