@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "headroom/search/feasibility.hpp"
 
@@ -93,15 +95,28 @@ std::optional<Problem> obstacle(const Request& base, const Space& space) {
 }
 
 std::optional<Problem> broken_rule(const Request& base, const Space& space) {
-  std::optional<Problem> first;
-  bool common = true;
+  std::vector<std::pair<Problem, std::int64_t>>
+      broken;  // first problem of each field, and how many there are
+  bool any_legal = false;
   visit_layouts(
-      base, space, [&](const Strategy&) { return common = false; },
+      base, space,
+      [&](const Strategy&) {
+        any_legal = true;
+        return false;
+      },
       [&](const Problem& problem) {
-        if (!first) first = problem;
-        common = common && problem.where == first->where;
+        const auto known = std::find_if(broken.begin(), broken.end(),
+                                        [&](const auto& it) { return it.first.where == problem.where; });
+        if (known == broken.end()) {
+          broken.emplace_back(problem, 1);
+        } else {
+          ++known->second;
+        }
       });
-  return common ? first : std::nullopt;
+  if (any_legal || broken.empty()) return std::nullopt;
+  return std::max_element(broken.begin(), broken.end(),
+                          [](const auto& x, const auto& y) { return x.second < y.second; })
+      ->first;
 }
 
 std::int64_t most_model_parallel(const Request& base, const Space& space) {

@@ -14,8 +14,8 @@ namespace headroom {
 // for some b.
 std::optional<Problem> obstacle(const Request& base, const Space& space);
 
-// Returns the rule of one field that every layout breaks, as the first layout breaks it. Returns nothing if a
-// layout is legal or breaks only rules of other fields.
+// Returns the rule that most layouts break, as the first of them breaks it. Layouts count by the field of the
+// first rule that they break. Returns nothing if a layout is legal.
 std::optional<Problem> broken_rule(const Request& base, const Space& space);
 
 // Returns the largest TP x PP of a legal layout (the most GPUs that can share a model), or 0 if there is
