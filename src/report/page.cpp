@@ -134,6 +134,10 @@ OrderedJson for_page(OrderedJson reply, ReplyKind kind) {
       }
     }
   }
+  if (OrderedJson* const trials = find(reply, {"choice", "trials"});
+      trials != nullptr && trials->is_array()) {
+    for (OrderedJson& trial : *trials) erase(trial, {}, "launch");
+  }
   if (reply.contains("pareto") && reply["pareto"].is_array()) {
     for (OrderedJson& point : reply["pareto"])
       keep(point, {"verdict", "peak_bytes", "iteration_seconds", "mfu", "command", "system"});

@@ -12,6 +12,41 @@ function size_columns(plans) {
                            !(key in SHORT_SIZES) && key !== "devices"));
 }
 
+function odds_text(odds) {
+  return odds < 0.005 ? "below 1%" : odds > 0.995 ? "above 99%" : percent(odds, 0);
+}
+
+// What is believed of the plans of the list, as columns.
+function belief_columns({choice, plans}) {
+  if (!choice || plans.length < 2) return [];
+  const belief = (plan) => choice.plans[plans.indexOf(plan)];
+  return [...(choice.measured ? [column("expected", (plan) => belief(plan)?.expected_seconds, seconds_text)] : []),
+          column("odds", (plan) => belief(plan)?.odds_of_fastest, odds_text)];
+}
+
+// Which plans are as good as the first, what was passed over for it, and what to measure first.
+function choice_section({choice, plans}) {
+  if (!choice || plans.length < 2) return null;
+  const equal = choice.plans.map((belief, i) => belief.equal_within_noise && i > 0 ? i + 1 : null).filter(Boolean);
+  const parts = [el("p", {}, (equal.length ? `Equal to plan 1 within the noise of predictions: plan${equal.length > 1 ? "s" : ""} ${equal.join(", ")}. ` : "") +
+                             `The odds that plan 1 is the fastest are ${odds_text(choice.plans[0].odds_of_fastest)}.`)];
+  if (choice.fastest) {
+    const drawbacks = choice.spared.length ? `, passed over because of ${choice.spared.map(spelled).join(", ")}` : "";
+    parts.push(el("p", {}, `A plan takes ${seconds_text(choice.fastest.iteration_seconds)} by prediction${drawbacks} ` +
+                           "(--exact ranks by time alone):"), copied(choice.fastest.command));
+  }
+  if (choice.trials?.length) {
+    const columns = [{name: "measure", long: true, value: (x) => x.plan.command, cell: (x) => el("code", {}, x.plan.command)},
+                     column("iteration", (x) => x.plan.iteration_seconds, seconds_text),
+                     column("expected loss after it", (x) => x.expected_loss_after, (x) => percent(x, 2))];
+    parts.push(el("h3", {}, "Measure these first"),
+               el("p", {class: "soft"}, "The plan believed to be the fastest takes " +
+                                        `${percent(choice.expected_loss, 2)} longer, on average, than the one that is.`),
+               sortable(columns, choice.trials, {caption: "trials"}));
+  }
+  return section("How sure the choice is", null, parts);
+}
+
 function plans_section(reply) {
   const {plans} = reply;
   const best = plans[0];
@@ -25,7 +60,7 @@ function plans_section(reply) {
   const columns = [column("#", (plan) => plans.indexOf(plan) + 1),
                    ...(reply.systems ? [column("system", (plan) => plan.system, null, true)] : []), ...size_columns(plans),
                    column("recompute", (plan) => recompute_text(plan.strategy.recompute), null, true),
-                   column("iteration", (plan) => plan.time?.iteration_seconds, seconds_text),
+                   column("iteration", (plan) => plan.time?.iteration_seconds, seconds_text), ...belief_columns(reply),
                    column("slower", (plan) => plan.time && best.time ? plan.time.iteration_seconds / best.time.iteration_seconds - 1 : null, percent),
                    column("MFU", (plan) => plan.throughput?.mfu, percent), column("peak", (plan) => plan.memory.peak_bytes, gib),
                    column("held by PyTorch", (plan) => held_by(plan.memory)?.bytes, gib),
@@ -136,7 +171,7 @@ function plan_page(reply) {
   }
   const of_all = {...reply, ...best, system: reply.system, warnings: best.warnings};
   return [verdict_line(best.memory), reply.found ? el("p", {}, found_text(reply.found)) : null, headline_cards(best),
-          plans_section(reply), why_section(reply.why), limits_section(reply), pareto_section(reply), plan_sections(best),
+          plans_section(reply), choice_section(reply), why_section(reply.why), limits_section(reply), pareto_section(reply), plan_sections(best),
           searched_section(reply), notes_section(of_all)];
 }
 

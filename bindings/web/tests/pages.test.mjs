@@ -33,6 +33,7 @@ const QUESTIONS = {
                  "--global-batch", "15360"],
   sharded: ["estimate", "llama-3-8b", "--system", "dgx-h100-80g", "--software", "torchtitan-2025", "-d", "8", "--zero", "3"],
   plan: ["plan", "llama-3-70b", "--system", "dgx-h100-80g", "--devices", "64", "--global-batch", "128", "--fast"],
+  trials: ["plan", "llama-3-70b", "--system", "dgx-h100-80g", "--devices", "64", "--global-batch", "128", "--fast", "--trial", "3"],
   no_plan: ["plan", "gpt-1t", "--devices", "64", "--global-batch", "64", "-t", "8"],
   systems: ["plan", "llama-3-8b", "--system", "dgx-h100-80g,dgx-a100-80g", "--devices", "16", "--global-batch", "64", "--fast",
         "--tokens", "1T", "--price-per-gpu-hour", "2"],
@@ -135,6 +136,18 @@ test("a plan's page says what was found, what it costs, on which system, and why
   const text = await (await open(write_page("found"))).page.textContent("main");
   assert.ok(text.includes(`max batch: ${found.value.toLocaleString("en-US")}`));
   assert.ok(text.includes(`Why not ${why.flags}`));
+});
+
+test("a plan's page says which plans are equal within noise, the odds of each, and what to measure first", async () => {
+  const {choice} = reply_of(QUESTIONS.trials);
+  const {page} = await open(write_page("trials"));
+  const section = page.locator("section", {hasText: "How sure the choice is"}).last();
+  assert.equal(await section.locator("tbody tr").count(), choice.trials.length);
+  const odds = `The odds that plan 1 is the fastest are ${(100 * choice.plans[0].odds_of_fastest).toFixed(0)}%`;
+  const text = await section.textContent();
+  assert.ok(text.includes(odds), text);
+  const equal = choice.plans.flatMap((plan, i) => i > 0 && plan.equal_within_noise ? [i + 1] : []);
+  assert.ok(equal.length > 1 && text.includes(`within the noise of predictions: plans ${equal.join(", ")}.`), text);
 });
 
 test("a page links the what-if page, and shows the plan on the frontier of its layout", async () => {
