@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "plan/requests.hpp"
