@@ -185,11 +185,10 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
   // [[["flash"], 40]]: kinds of attention, in turn, and for how many layers.
   if (const Written* const kinds = run.find("attention_config.0.0"); kinds != nullptr) {
     const std::string names = lower_case(text_of_values(*kinds));
-    if (names == "mamba" && builder.so_far().model_name.starts_with("mamba"))
-      builder.idle(*kinds);
-    else if (names.find("flash") != std::string::npos && run.has("hidden_size"))
+    const bool as_read = names == "global" || (names == "mamba" && !builder.so_far().model_name.empty());
+    if (names.find("flash") != std::string::npos && run.has("hidden_size"))
       builder.member("kernels/attention", "flash", kinds);
-    else if (names == "global")
+    else if (as_read)
       builder.idle(*kinds);
     else
       builder.leave_out(*kinds, "attention of other kinds: every layer attends to the whole sequence");
