@@ -95,14 +95,14 @@ class ClassRows {
     if (quantized) {
       const bool single = strategy_.lora.base == BaseDtype::nf4_single;
       add_held("frozen linears", kept(weight_bytes(strategy_.lora.base)),
-               (single ? "nf4, its scales in fp32" : "nf4, its scales quantized too") + gathered);
+               (single ? "NF4 with FP32 scales" : "NF4 with double quantization") + gathered);
     }
     add_held(quantized ? "frozen others" : "frozen weights", kept(2), "BF16 or FP16" + gathered);
     if (software_.sharding.flat_parameters && shards_weights(strategy_)) {
       const Rational bytes = size_of(kept_gradient_dtype(strategy_, question_.workload, software_));
       const bool reduced = reduces_in_passes(strategy_, question_.workload, software_);
       add("gradients of frozen weights", reduced ? sharded(bytes) : Expr(bytes),
-          "of layers with adapters, whose parameters are one tensor");
+          "of layers with adapters: FSDP1 keeps a layer's frozen and trained weights in one tensor");
     }
   }
 

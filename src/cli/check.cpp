@@ -109,8 +109,16 @@ void tell_without_model(const std::string& file, const CheckFlags& flags, CheckF
   LaunchedRun run = read_launched_run(file, launch_options(flags.launch, flags.launch.overrides));
   if (run.model || format == CheckFormat::table) return;
   PreflightReply reply{.file = file, .run = std::move(run)};
-  for (const Problem& problem : error.problems())
-    reply.findings.push_back({.problem = {.where = "model", .rule = problem.rule}, .at = {.file = file}});
+  for (const Problem& problem : error.problems()) {
+    PreflightFinding& finding = reply.findings.emplace_back();
+    finding.problem = {.where = "model", .rule = problem.rule};
+    finding.at.file = file;
+    for (const LaunchRemark& remark : reply.run.remarks) {
+      if (text_of(remark.at) != problem.where) continue;
+      finding.at = remark.at;
+      if (!remark.field.empty()) finding.problem.where = remark.field;
+    }
+  }
   print_result(format == CheckFormat::json ? preflight_json(reply) : preflight_annotations(reply));
 }
 

@@ -198,6 +198,11 @@ Option& Option::required(bool value) {
   return *this;
 }
 
+Option& Option::note(bool& given) {
+  option_->each([&given](const std::string&) { given = true; });
+  return *this;
+}
+
 Option& Option::describe(const std::string& type, const std::string& help) {
   option_->type_name(type)->description(help);
   return *this;

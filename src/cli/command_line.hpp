@@ -33,6 +33,7 @@ class Option {
 
   Option& required(bool value = true);
   Option& describe(const std::string& type, const std::string& help);
+  Option& note(bool& given);  // sets `given` where the option is given
 
   // "--tensor-parallel" of "-t,--tensor-parallel"; the last of several long names; empty for a positional argument.
   [[nodiscard]] std::string flag() const;

@@ -41,7 +41,7 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
 }
 
 constexpr std::string_view of_environment = ": give it with --env NAME=VALUE";
-constexpr std::string_view of_arguments = ": give the arguments of the script after --";
+constexpr std::string_view of_arguments = ": give the script's arguments after --";
 
 // What a problem needs that only a start of the script says, if it ends in `end`: "$3 (BATCH_SIZE)".
 std::string needed_by(const Problem& problem, std::string_view end) {
@@ -62,7 +62,7 @@ std::vector<Problem> with_needs_joined(const std::vector<Problem>& problems) {
   std::array<Need, 2> needs{
       Need{of_environment, "give each with --env NAME=VALUE", {}, 0},
       Need{of_arguments,
-           "give the arguments of the script after --, or each by its name with --env NAME=VALUE",
+           "give the script's arguments after --, or set those with a (NAME) by --env NAME=VALUE",
            {},
            0}};
   std::vector<Problem> result;
@@ -91,7 +91,7 @@ std::string value_in(const LaunchedRun& run, std::string_view field) {
 
 // Where neither the flags nor the file name GPUs, and the usual ones cannot multiply at the file's precision: the first that can.
 void assume_system(LaunchedRun& run, const RequestFlags& flags, const SystemFlags& system) {
-  if (!run.system.empty() || system.system != SystemFlags().system) return;
+  if (!run.system.empty() || system.names_system) return;
   const auto precision = from_name<Precision>(flags.text("precision").value_or(value_in(run, "precision")));
   if (!precision) return;
   const PrecisionRow& row = row_of(*precision);
@@ -106,7 +106,7 @@ void assume_system(LaunchedRun& run, const RequestFlags& flags, const SystemFlag
     LaunchRemark& remark = run.remarks.emplace_back();
     remark.kind = LaunchRemarkKind::assumed;
     remark.text =
-        fmt::format("{}, which can run {}: the file does not name GPUs (--system NAME)", name, row.name);
+        fmt::format("{}, whose GPUs multiply in {}: the file names no GPUs (--system NAME)", name, row.name);
     return;
   }
 }
@@ -114,8 +114,7 @@ void assume_system(LaunchedRun& run, const RequestFlags& flags, const SystemFlag
 // GPUs in a node of the system that the flags or the file name.
 std::int64_t devices_of_node(const LaunchedRun& run, const SystemFlags& system) {
   const bool named = !run.system.empty() && meaning_of("system", run.system).names.size() == 1;
-  const bool own = system.system != SystemFlags().system;
-  return read_system(named && !own ? run.system : system.system).devices_per_node;
+  return read_system(named && !system.names_system ? run.system : system.system).devices_per_node;
 }
 
 // `has_devices`: a flag says how many GPUs there are, or a search asks. `counts_nodes`: none does.
@@ -143,9 +142,7 @@ LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, c
   std::swap(run.remarks, others);
   problems = with_needs_joined(problems);
   if (!run.model && problems.empty())
-    problems.push_back(
-        {flags.model,
-         fmt::format("names no model, as {} may: give --model NAME, or its config.json", run.framework)});
+    problems.push_back({flags.model, "names no model: give --model NAME, or --model and its config.json"});
   if (!problems.empty()) throw InputError(std::move(problems));
   return run;
 }
@@ -159,8 +156,7 @@ void take_stack(const LaunchedRun& run, RequestFlags& flags, SystemFlags& system
         "--set-software " + setting.field,
         setting.written.empty() ? text_of(setting.at) + ": " + setting.field : place_of(setting));
   }
-  if (!run.system.empty() && system.system == SystemFlags().system &&
-      meaning_of("system", run.system).names.size() == 1)
+  if (!run.system.empty() && !system.names_system && meaning_of("system", run.system).names.size() == 1)
     system.system = run.system;
 }
 

@@ -13,7 +13,8 @@ namespace headroom::cli {
 
 void add_hardware_flags(Command command, SystemFlags& flags) {
   command = command.in(topic::system);
-  command.option("--system", flags.system, "SYSTEM", "System's name (headroom list systems) or file");
+  command.option("--system", flags.system, "SYSTEM", "System's name (headroom list systems) or file")
+      .note(flags.names_system);
   command.option("--set-system", flags.overrides, "KEY=VALUE",
                  "Override a field of the system: memory='96 GiB'");
 }

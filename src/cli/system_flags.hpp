@@ -12,6 +12,7 @@ namespace headroom::cli {
 
 struct SystemFlags {
   std::string system = "dgx-a100-80g";
+  bool names_system = false;  // --system was given
   std::vector<std::string> overrides;
   std::string software;  // empty: the system's
   std::vector<std::string> software_overrides;

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
@@ -206,7 +207,10 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     const Seconds passes = static_cast<double>(iteration.shape.microbatches) *
                            (iteration.exchanges.exposed_forward + iteration.exchanges.exposed_backward);
     const double end = (all - passes).count();
-    const double most_at_end = (replicas.reduction + replicas.gather + tied).count();
+    const double reductions = reduces_by_group(strategy) ? real(reduced_groups(strategy, workload)) : 1;
+    const Seconds copies = bucket_copies_time(most, strategy, *system.performance, software) +
+                           model_copies_time(most, strategy, connected, *system.performance, software);
+    const double most_at_end = (reductions * replicas.reduction + replicas.gather + tied + copies).count();
     RC_ASSERT(end <= most_at_end + 1e-9 * all.count());
     if (!hides_end(software, strategy)) RC_ASSERT(std::abs(end - most_at_end) <= 1e-9 * all.count());
     const double total = (iteration.schedule.makespan + iteration.breakdown.optimizer).count() + end;

@@ -41,8 +41,8 @@ struct PreflightPatch {
 };
 
 // starts: legal and fits, though perhaps with little memory to spare. refused: breaks a rule of the framework.
-// not_modelled: the framework may start it, but Headroom's stack has no place for it. without_model: all but the model's
-// sizes was read.
+// not_modelled: the framework may start it, but Headroom's stack has no place for it. without_model: the model's sizes are
+// not known; all other settings were read.
 enum class PreflightOutcome : std::uint8_t { starts, refused, not_modelled, does_not_fit, without_model };
 
 struct PreflightReply {

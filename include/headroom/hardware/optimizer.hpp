@@ -68,7 +68,7 @@ constexpr bool keeps_fp32(const Optimizer& optimizer) {
          optimizer.exp_avg_sq == MomentDtype::fp32;
 }
 
-// Returns whether moments are 8-bit integers.
+// Returns whether a moment is an 8-bit integer.
 constexpr bool has_int8(const Optimizer& optimizer) {
   return optimizer.exp_avg == MomentDtype::int8 || optimizer.exp_avg_sq == MomentDtype::int8;
 }

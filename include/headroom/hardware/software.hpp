@@ -81,7 +81,7 @@ struct StackMemory {
   // The last pipeline stage keeps the logits of every microbatch until the iteration ends
   // [torch/distributed/pipelining/stage.py, forward_one_chunk, output_chunks].
   bool keeps_logits = false;
-  // Frozen linears of fewer than 16 bits keep their inputs (model/adapters.hpp).
+  // Frozen NF4 linears save their inputs (model/adapters.hpp).
   bool keeps_quantized_inputs = false;
   std::optional<Bytes> cuda_context;  // in place of the system's
   std::string source = "None of it is counted, as in K22";
@@ -341,7 +341,7 @@ struct Software {
   friend bool operator==(const Software&, const Software&) = default;
 };
 
-// Returns whether tokens reach padded experts by products with masks.
+// Returns whether GEMMs with one-hot masks move tokens to padded experts.
 inline bool routes_by_masks(const Software& software) {
   return software.expert_routing && software.expert_routing->value == ExpertRouting::masked;
 }

@@ -42,7 +42,7 @@ enum class BaseDtype : std::uint8_t { bf16, nf4, nf4_single };
 
 constexpr bool is_quantized(BaseDtype base) { return base != BaseDtype::bf16; }
 
-// Returns the bytes of a frozen weight: 2; 1/2 + 1/64 + 4/(64 256); 1/2 + 4/64.
+// Returns the bytes of a frozen weight: bf16 2; nf4 1/2 + 1/64 + 4/(64 256); nf4_single 1/2 + 4/64.
 constexpr Rational weight_bytes(BaseDtype base) {
   switch (base) {
     case BaseDtype::nf4: return {2113, 4096};

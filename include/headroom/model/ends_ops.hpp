@@ -114,7 +114,7 @@ constexpr Traffic cross_entropy_traffic(CrossEntropy kind, Placement logits = Pl
       traffic.forward = half + half;  // [PyTorch, torch/_decomp/decompositions.py, _log_softmax]
       traffic.backward = half + half;
       break;
-    case CrossEntropy::compiled_fp32:  // the same of fp32 logits, which are cast before and after
+    case CrossEntropy::compiled_fp32:  // compiled, with casts to fp32 before it and from fp32 after it
       traffic.forward = cast + fp32 + fp32;
       traffic.backward = fp32 + fp32 + cast;
       traffic.forward_kernels = 2;

@@ -54,7 +54,7 @@ enum class RotaryKernel : std::uint8_t { fused, complex, rotate_half, rotate_chu
 // pass computes and saves the weight gradient [Liger, fused_linear_cross_entropy].
 // compiled: plain under torch.compile, which saves the half-precision logits with a maximum and a sum of each
 // token. One kernel computes the logit gradient from these.
-// compiled_fp32: compiled, where the model casts its logits to fp32 before: the loss saves these.
+// compiled_fp32: compiled, with logits that the model casts to fp32; saves the fp32 logits.
 enum class CrossEntropy : std::uint8_t {
   vocabulary_parallel,
   plain,

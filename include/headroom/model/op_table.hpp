@@ -162,9 +162,9 @@ struct Op {
   bool weights_at_half =
       false;            // they stay at 16 bits beside copies of fewer, whatever --fp8-param-gather is of
   bool frozen = false;  // its weights, or its mask, have no gradient
-  // Bytes of a weight of fewer than 16 bits, which is made BF16 for each use; or 0 (model/adapters.hpp).
+  // Bytes of a quantized weight, dequantized to BF16 at each use; 0: not quantized (model/adapters.hpp).
   Rational quantized{};
-  bool dequantized_apart = false;  // linears side by side are of their own: one is made BF16 at a time
+  bool dequantized_apart = false;  // merged linears are separate: one is dequantized at a time
   bool reads_gathered = false;     // its input as an op before it gathered that, which it keeps so
   SmallOperators operators{};
   bool host_waits = false;            // before it, for numbers that the device has made

@@ -64,10 +64,10 @@ inline ScheduleKind default_schedule(const Software& software, std::int64_t virt
   return first == offered.end() ? usual : *first;
 }
 
-// Returns the default main parameters: the stack's. For moments in fewer bits, Megatron-Core takes its
-// precision-aware optimizer, which keeps the low 16 bits of main parameters beside BF16 weights. It keeps all
-// bits beside FP8 weights, and of what the host steps [Megatron-LM, core/optimizer/optimizer_config.py,
-// store_param_remainders].
+// Returns the default main parameters: the stack's. For Adam with BF16, FP16 or FP8 moments, Megatron-Core
+// takes its precision-aware optimizer, which keeps the low 16 bits of main parameters beside BF16 weights. It
+// keeps whole FP32 main parameters beside FP8 weights and with an offloaded optimizer [Megatron-LM,
+// core/optimizer/optimizer_config.py, store_param_remainders].
 inline MainParams default_main_params(const Strategy& strategy, const Software& software,
                                       const Transformer& model) {
   if (model.architecture.kernels.weight_copies) return MainParams::fp32;

@@ -146,7 +146,7 @@ class Composer {
   std::int64_t devices_ = 1;
   Bytes reserved_;
   Bytes workspaces_;
-  Bytes kept_logits_;  // on the rank that has the head (StackMemory::keeps_logits)
+  Bytes kept_logits_;  // on the rank with the output layer (StackMemory::keeps_logits)
   ScheduleShape shape_;
   LayoutStages stages_;
   std::vector<RankKind> kinds_;

@@ -1,7 +1,6 @@
-// Throughput and utilization that follow from an iteration time. MFU counts the FLOPs that the model needs,
-// HFU also those of recomputation. Neither counts padding or the masks that route tokens. Both count GEMMs
-// only [K22 appendix A], against the dense peak of the type in which the layers' linears multiply
-// (compute_dtype of the strategy's precision).
+// Throughput and utilization that follow from an iteration time. MFU counts the FLOPs that the model needs. HFU
+// adds recomputed FLOPs. Neither counts padding or the masks that route tokens. Both count GEMMs only [K22
+// appendix A], against the dense peak of the compute dtype of the strategy's precision.
 #pragma once
 
 #include "headroom/core/units.hpp"

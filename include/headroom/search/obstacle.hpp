@@ -14,8 +14,8 @@ namespace headroom {
 // for some b.
 std::optional<Problem> obstacle(const Request& base, const Space& space);
 
-// Returns the rule that most layouts break, as the first of them breaks it. Layouts count by the field of the
-// first rule that they break. Returns nothing if a layout is legal.
+// Returns a problem of the field whose rules are broken most often: the first one found. Counts each layout by
+// the first rule that it breaks. Returns nothing if a layout is legal or the space has none.
 std::optional<Problem> broken_rule(const Request& base, const Space& space);
 
 // Returns the largest TP x PP of a legal layout (the most GPUs that can share a model), or 0 if there is

@@ -100,9 +100,9 @@ bool within_fit(Bytes bytes, const Group& group, const CollectiveRates& rates);
 // product + overlap_loss * collective).
 Seconds exposed_beside(Seconds product, Seconds collective, const CollectiveRates& rates);
 
-// Returns by what share of an exchange between experts a pass beside it takes longer. Kernels of DeepEP and
-// HybridEP hold multiprocessors that the pass then lacks; their memory bandwidth is neglected. For kernels of
-// NCCL it is overlap_loss.
+// Returns how much longer a pass takes beside an exchange between experts, as a fraction of the exchange's
+// time. Kernels of DeepEP and HybridEP hold multiprocessors that the pass then lacks; their memory bandwidth is
+// neglected. For kernels of NCCL it is overlap_loss.
 double exchange_loss(Dispatcher dispatcher, const Performance& performance);
 
 // Returns the time that a transfer of one microbatch blocks each pipeline rank: entry r for sends from rank r

@@ -235,7 +235,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
       builder.count("tensor_parallel").value_or(1) > 1 && builder.count("expert_parallel").value_or(1) > 1;
   if (recipe && grid && !builder.value("sequence_parallel")) {
     builder.set("sequence_parallel", "yes", nullptr);
-    builder.imply("the base recipe has sequence parallelism, without which TP does not train experts");
+    builder.imply("sequence parallelism is on, as in the base recipe: experts with TP need it");
   }
   if (recipe && !builder.value("data_sharding")) {
     builder.set("data_sharding", "zero1", nullptr);

@@ -236,8 +236,7 @@ void name_model_of(const std::string& name, const Written* from, const std::stri
   if (!by_sizes) {
     const std::string start = known_start(name);
     if (start.empty()) return builder.name_absent_model(name, from);
-    builder.assume(fmt::format("{} has the layers of {}, by the start of its name", printable(name), start),
-                   from);
+    builder.assume(fmt::format("{} is read as {}, with which its name starts", printable(name), start), from);
     return name_model_of(start, from, file, builder);
   }
   builder.imply(

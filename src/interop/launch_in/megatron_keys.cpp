@@ -123,15 +123,16 @@ constexpr auto told = std::to_array<LaunchKey>({
     {"data_efficiency_curriculum_learning", LaunchUse::unmodelled, "sequences that grow"},
     {"random_ltd", LaunchUse::unmodelled, "sequences that grow"},
     // Of MindSpeed.
-    {"reuse_fp32_param", LaunchUse::unmodelled, "weights that are parts of main parameters"},
-    {"swap_attention", LaunchUse::unmodelled, "attention's outputs on the host"},
+    {"reuse_fp32_param", LaunchUse::unmodelled, "BF16 weights that share storage with FP32 main parameters"},
+    {"swap_attention", LaunchUse::unmodelled, "offload of attention outputs to the host"},
     {"swap_optimizer", LaunchUse::unmodelled, "optimizer states on the host between steps"},
     {"recompute_activation_function", LaunchUse::unmodelled, "recomputation of the MLP's activation"},
     {"recompute_norm", LaunchUse::unmodelled, "recomputation of norms"},
-    {"enable_recompute_layers_per_pp_rank", LaunchUse::unmodelled, "layers that are counted over a rank"},
-    {"moe_alltoall_overlap_comm", LaunchUse::unmodelled, "an overlap of MindSpeed's own"},
-    {"moe_allgather_overlap_comm", LaunchUse::unmodelled, "an overlap of MindSpeed's own"},
-    {"moe_tp_extend_ep", LaunchUse::unmodelled, "experts that TP ranks divide whole"},
+    {"enable_recompute_layers_per_pp_rank", LaunchUse::unmodelled,
+     "recomputed layers counted per pipeline rank"},
+    {"moe_alltoall_overlap_comm", LaunchUse::unmodelled, "MindSpeed's overlap of MoE communication"},
+    {"moe_allgather_overlap_comm", LaunchUse::unmodelled, "MindSpeed's overlap of MoE communication"},
+    {"moe_tp_extend_ep", LaunchUse::unmodelled, "TP ranks used as EP ranks"},
 });
 
 // Those that megatron_in.cpp and megatron_model.cpp look at together.

@@ -57,7 +57,7 @@ void take_experts(TreeRun& run) {
   if (interval == 1) return;
   builder.drop_member("layers");
   builder.member("layers", std::move(runs), run.find({"num_experts", "moe_num_experts"}));
-  builder.imply(fmt::format("each of {} layers has experts, from the first on", interval),
+  builder.imply(fmt::format("1 of every {} layers has experts, starting with the first", interval),
                 run.find({"num_experts", "moe_num_experts"}));
 }
 
@@ -238,7 +238,7 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
       {"memory_profiling*"},
       {"tokenizer_type"},
       {"moe_*"},
-      {"sliding_window_width", LaunchUse::unmodelled, "a window of attention"},
+      {"sliding_window_width", LaunchUse::unmodelled, "sliding-window attention"},
       {"mamba_*", LaunchUse::unmodelled, "Mamba layers"},
       {"lora*", LaunchUse::unmodelled, "adapters"},
       {"pipe_partition_method", LaunchUse::unmodelled, "how layers are cut into stages"},

@@ -370,8 +370,7 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
   }
   if (!members_.contains("hidden") || !members_.contains("layers")) {
     if (absent_)
-      unresolved(fmt::format("the sizes of {} are not known here: give --model with its config.json",
-                             printable(name)),
+      unresolved(fmt::format("{} is not a known model: give --model and its config.json", printable(name)),
                  named_by_ ? named_by_->at : FilePlace{file_, 0}, "model");
     return;
   }

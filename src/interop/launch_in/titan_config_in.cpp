@@ -46,8 +46,7 @@ LaunchedRun read_torchtitan_config(const TreeFile& file, const LaunchOptions& op
       if (called.find("MXFP8") != std::string::npos || called.find("MXLinear") != std::string::npos)
         precision = "mxfp8";
       if (called.find("NVFP4Linear") != std::string::npos)
-        builder.leave_out(setting,
-                          "linears in NVFP4, which the stack does not cover: they are counted in bf16");
+        builder.leave_out(setting, "linears in NVFP4, which the stack does not have: counted in BF16");
       if (!precision.empty() && !precision_at) precision_at = setting;
       name = "called." + name;
     }

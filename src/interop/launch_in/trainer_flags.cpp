@@ -195,13 +195,16 @@ LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, c
   const auto or_default = [&](std::string_view field, const std::string& value, std::string_view name) {
     if (builder.value(field)) return;
     builder.set(field, value, nullptr);
-    builder.imply(fmt::format("{} is {} where it is not written", name, value));
+    builder.imply(fmt::format("{} is {} by default", name, value));
   };
   if (run.has("max_length")) take_sequence(run, {"max_length"});
   or_default("micro_batch", "1", "micro_batch_size");
   or_default("global_batch", "16", "global_batch_size");
   or_default("sequence", "2048", "max_length");
-  or_default("data_sharding", "zero1", "the distributed optimizer");
+  if (!builder.value("data_sharding")) {
+    builder.set("data_sharding", "zero1", nullptr);
+    builder.imply("the distributed optimizer (ZeRO 1) is on, as by default");
+  }
   if (!builder.value("recompute") && !builder.value("recompute_ops"))
     or_default("recompute", "selective", "recompute_granularity");
   scale.micro = builder.count("micro_batch");

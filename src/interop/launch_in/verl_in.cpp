@@ -103,11 +103,12 @@ LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options)
   if (run.has("data.micro_batch_size_per_gpu")) take_micro(run, scale, {"data.micro_batch_size_per_gpu"});
   take_global(run, scale, {"data.train_batch_size"});
   if (run.has("data.max_length")) take_sequence(run, {"data.max_length"});
-  for (const auto& [field, value] :
-       {std::pair{"micro_batch", "4"}, {"global_batch", "256"}, {"sequence", "1024"}}) {
+  for (const auto& [field, value, key] : {std::tuple{"micro_batch", "4", "data.micro_batch_size_per_gpu"},
+                                          {"global_batch", "256", "data.train_batch_size"},
+                                          {"sequence", "1024", "data.max_length"}}) {
     if (builder.value(field)) continue;
     builder.set(field, value, nullptr);
-    builder.imply(fmt::format("{} is {} where it is not written", field, value));
+    builder.imply(fmt::format("{} is {} by default", key, value));
   }
   scale.micro = builder.count("micro_batch");
   scale.global = builder.count("global_batch");

@@ -41,6 +41,7 @@ std::vector<std::string> choices_shown(const RuleCase& it, const auto& had, auto
 }
 
 constexpr std::string_view one_of = "must be {} on the stack {}, not {}";
+
 bool any_capacity(const Transformer& model) {
   return any_layer(model, [](const Architecture& layer) {
     return layer.experts && layer.experts->capacity_factor.has_value();
@@ -70,15 +71,15 @@ constexpr std::array choice_rows{
          [](const RuleCase& it) {
            return choices_shown(it, it.software.moe_dispatchers, it.strategy.moe_dispatcher);
          }},
-    Rule{"moe_pad_to_capacity",
-         [](const RuleCase& it) {
-           return !routes_by_masks(it.software) || !any_capacity(it.model) || has_capacities(it.model);
-         },
-         "needs a `capacity_factor` for all layers with experts or for none of them on the stack {}, which "
-         "has "
-         "one setting for the model",
-         "MaxText, configs/base.yml, capacity_factor",
-         [](const RuleCase& it) { return shown(it.software.name); }},
+    Rule{
+        "moe_pad_to_capacity",
+        [](const RuleCase& it) {
+          return !routes_by_masks(it.software) || !any_capacity(it.model) || has_capacities(it.model);
+        },
+        "needs one `capacity_factor` for all layers with experts of the model, or none: the stack {} has one "
+        "setting",
+        "MaxText, configs/base.yml, capacity_factor",
+        [](const RuleCase& it) { return shown(it.software.name); }},
     Rule{"precision", [](const RuleCase& it) { return has(it.software.precisions, it.strategy.precision); },
          one_of, of_lists,
          [](const RuleCase& it) { return choices_shown(it, it.software.precisions, it.strategy.precision); }},
