@@ -41,7 +41,7 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
 }
 
 constexpr std::string_view of_environment = ": give it with --env NAME=VALUE";
-constexpr std::string_view of_arguments = ": give the script's arguments after --";
+constexpr std::string_view of_arguments = ": give the arguments of the script after --";
 
 // What a problem needs that only a start of the script says, if it ends in `end`: "$3 (BATCH_SIZE)".
 std::string needed_by(const Problem& problem, std::string_view end) {

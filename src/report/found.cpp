@@ -112,7 +112,8 @@ std::string largest_batch(const Found& found, std::int64_t devices, const std::o
 
 std::string problem_line(const Problem& problem) {
   const auto [flag, rule] = by_flag(problem);
-  return flag + " " + rule + ".";
+  // Rules of launchers start with what they refuse.
+  return (rule.starts_with(flag) ? rule : flag + " " + rule) + ".";
 }
 
 std::string found_text(const Found& found, const Request& base, std::int64_t devices,

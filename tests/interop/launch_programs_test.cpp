@@ -67,6 +67,21 @@ TEST_CASE("programs: OpenRLHF states the batch of all ranks") {
   CHECK(value_in(run, "optimizer_offload_fraction") == "1");
 }
 
+TEST_CASE("programs: OpenRLHF takes the last of equal flags, and its sequences have 2048 tokens by default") {
+  const std::string sft =
+      "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --pretrain Qwen/Qwen2.5-7B --bf16 "
+      "--micro_train_batch_size 2 --zero_stage 3 --zero_stage 2";
+  CHECK(value_in(of_words(sft), "data_sharding") == "zero2");
+  CHECK(value_in(of_words(sft), "sequence") == "2048");
+  CHECK_THROWS_AS(of_words(sft + " --zero_stage 9"), InputError);
+  const LaunchedRun most =
+      of_words(sft + " --actor_num_nodes 9223372036854775807 --actor_num_gpus_per_node 8");
+  CHECK(most.devices == 8);
+  const std::string pairs = "openrlhf.cli.train_dpo";
+  CHECK(says(of_words("deepspeed --module " + pairs + sft.substr(sft.find(" --pretrain"))),
+             "training on preferences is priced as that on answers"));
+}
+
 TEST_CASE("programs: the actor of OpenRLHF's PPO has GPUs of its own") {
   const LaunchedRun run = of_words(
       "ray job submit -- python3 -m openrlhf.cli.train_ppo_ray --ref_num_gpus_per_node 8 --actor_num_nodes 2 "
@@ -108,6 +123,9 @@ TEST_CASE("programs: verl's SFT trainer") {
   CHECK(value_in(run, "sequence") == "16384");
   CHECK(value_in(run, "recompute") == "full");
   CHECK(value_in(run, "lora_rank") == "16");
+  const LaunchedRun usual = of_words(
+      "torchrun --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer model.partial_pretrain=Qwen/Qwen2.5-7B");
+  CHECK(value_in(usual, "recompute") == "full");
 }
 
 TEST_CASE("programs: the later of two words holds") {
@@ -125,7 +143,7 @@ TEST_CASE("programs: a path names its model by the last part, also behind a vari
       "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=12 trainer.nnodes=12");
   REQUIRE(run.model);
   CHECK(run.model->layers == 61);
-  CHECK(says(run, "DeepSeek-V3-own-words has the layers of DeepSeek-V3, by the start of its name"));
+  CHECK(says(run, "DeepSeek-V3-own-words is read as DeepSeek-V3, with which its name starts"));
   const LaunchedRun open =
       of_words("python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=$MODEL trainer.nnodes=1");
   CHECK(!open.model);
@@ -152,8 +170,7 @@ TEST_CASE("programs: a model that is not at hand is named with its line") {
   const auto found = std::find_if(run.remarks.begin(), run.remarks.end(), missing);
   REQUIRE(found != run.remarks.end());
   CHECK(found->at.line == 2);
-  CHECK(found->text ==
-        "the sizes of nobody/of-this-name are not known here: give --model with its config.json");
+  CHECK(found->text == "nobody/of-this-name is not a known model: give --model and its config.json");
 }
 
 TEST_CASE("programs: arguments of a script by the names of the variables that take them") {
@@ -210,7 +227,7 @@ TEST_CASE("programs: GPT-NeoX's experts, gas and Mamba layers") {
   REQUIRE(experts.model);
   CHECK(value_in(experts, "expert_parallel") == "2");
   CHECK(experts.model->layer_kinds.size() == 2);
-  CHECK(says(experts, "each of 2 layers has experts"));
+  CHECK(says(experts, "1 of every 2 layers has experts"));
   CHECK(says(experts, "microbatch x accumulation x DP = 2 x 4 x 2 = 16"));
   const LaunchedRun mamba = read_tree_file(
       "{\"model_parallel_size\": 1, \"pipe_parallel_size\": 0, \"num_layers\": 48, \"hidden_size\": 1024, "
@@ -250,7 +267,7 @@ TEST_CASE("programs: MindSpeed's own flags") {
       "--use-fused-rmsnorm --no-shared-storage --swap-attention");
   CHECK(value_in(run, "context_parallel") == "4");
   CHECK(value_in(run, "cp_comm") == "a2a");
-  CHECK(says(run, "--swap-attention: attention's outputs on the host"));
+  CHECK(says(run, "--swap-attention: offload of attention outputs to the host"));
   CHECK(!says(run, "--no-shared-storage: not known"));
 }
 

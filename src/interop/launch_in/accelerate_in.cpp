@@ -143,8 +143,7 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
     take_deepspeed_of(run, "deepspeed_config.deepspeed_config_file", scale);
   } else if (run.has_below("deepspeed_config")) {
     const Written* const stage = run.find("deepspeed_config.zero_stage");
-    take_zero_stage(std::min<std::int64_t>(run.count("deepspeed_config.zero_stage").value_or(2), 3), stage,
-                    builder);
+    take_zero_stage(run.count("deepspeed_config.zero_stage").value_or(2), stage, builder);
     if (stage == nullptr) builder.imply("zero_stage is 2 where it is not written");
     if (const Written* const device = run.find("deepspeed_config.offload_optimizer_device"))
       take_offload(false, *device, builder);

@@ -253,9 +253,12 @@ void read_optimizer(const MegatronSettings& asked, RunBuilder& run) {
   const Written* const main = asked.find("main_params_dtype");
   if (aware != nullptr && is_on(*aware)) {
     // Of BF16 weights and FP32 main parameters it keeps the low 16 bits alone [arguments.py, store_param_remainders].
-    const bool whole = main != nullptr && text_of_values(*main) == "fp16";
-    run.set("main_params_dtype", whole ? "fp16" : "remainder", whole ? main : aware);
-    if (!whole) run.imply("main parameters are kept as 16-bit remainders beside BF16 weights", aware);
+    const Written* const gathered = asked.first({"fp8_param_gather", "fp8_param"});
+    const bool narrow = gathered != nullptr && is_on(*gathered);
+    const bool half = main != nullptr && text_of_values(*main) == "fp16";
+    if (half || !narrow) run.set("main_params_dtype", half ? "fp16" : "remainder", half ? main : aware);
+    if (!half && !narrow)
+      run.imply("main parameters are kept as 16-bit remainders beside BF16 weights", aware);
     const Written* const gradients = asked.find("main_grads_dtype");
     if (gradients != nullptr && text_of_values(*gradients) == "bf16")
       run.set("gradient_dtype", "half", gradients);
@@ -271,8 +274,7 @@ void read_optimizer(const MegatronSettings& asked, RunBuilder& run) {
     run.set("optimizer_offload_fraction", share == nullptr ? "1" : text_of_values(*share),
             share == nullptr ? offload : share);
     // Its optimizer on the host keeps whole main parameters there [core/optimizer/cpu_offloading].
-    const bool all = share == nullptr || asked.text("optimizer_offload_fraction").starts_with('1');
-    if (all && run.value("main_params_dtype") == "remainder") run.drop("main_params_dtype");
+    if (run.value("main_params_dtype") == "remainder") run.drop("main_params_dtype");
   }
 }
 

@@ -178,6 +178,10 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
                                  tokenizer.empty() ? "GPT2BPETokenizer" : tokenizer));
     builder.member("vocabulary", vocabulary, nullptr);
     take_experts(run);
+    if (scale.tensor > 1 && run.count({"num_experts", "moe_num_experts"}).value_or(0) > 1) {
+      builder.set("sequence_parallel", "yes", nullptr);
+      builder.assume("experts under TP are priced with sequence parallelism, which GPT-NeoX does not need");
+    }
   } else {
     builder.assume(
         "the file has no num_layers and hidden_size: it goes with another that has the model; give --model");

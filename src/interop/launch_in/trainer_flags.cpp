@@ -14,10 +14,11 @@
 namespace headroom {
 namespace {
 
+// The last of several of a name, which holds [Python, argparse].
 Written* flag_of(std::vector<Written>& written, std::string_view name) {
   const auto found =
-      std::find_if(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
-  return found == written.end() ? nullptr : &*found;
+      std::find_if(written.rbegin(), written.rend(), [&](const Written& it) { return it.name == name; });
+  return found == written.rend() ? nullptr : &*found;
 }
 
 bool has_flag(const std::vector<Written>& written, std::string_view name) {
@@ -59,10 +60,11 @@ void take_stage_flag(TrainerLaunch& launch, std::string_view stage_name, std::st
 void join_lengths(std::vector<Written>& written, std::string_view prompt, std::string_view answer) {
   const auto first = count_in_flag(written, prompt);
   const auto second = count_in_flag(written, answer);
-  if (!first || !second) return;
+  std::int64_t both = 0;
+  if (!first || !second || __builtin_add_overflow(*first, *second, &both)) return;
   Written& setting = *flag_of(written, answer);
   setting.name = "max_length";
-  setting.values = {std::to_string(*first + *second)};
+  setting.values = {std::to_string(both)};
 }
 
 }  // namespace
@@ -121,19 +123,28 @@ void rename_of_swift(TrainerLaunch& launch) {
   or_default("gradient_accumulation_steps", std::to_string(steps));
 }
 
+// Whether flags of OpenRLHF are those of training on preferences, rewards or prompts.
+bool has_preferences(const std::vector<Written>& written) {
+  return std::any_of(written.begin(), written.end(), [](const Written& it) {
+    return it.name == "ref_pretrain" || it.name == "chosen_key" || it.name == "rejected_key" ||
+           it.name == "beta" || it.name == "prompt_max_len" || it.name == "reward_pretrain";
+  });
+}
+
 bool are_openrlhf_words(const std::vector<Written>& written) {
   return has_flag(written, "pretrain") &&
          (has_flag(written, "micro_train_batch_size") || has_flag(written, "zero_stage"));
 }
 
-// Defaults: batches of 128 and microbatches of 8, stage 2 [OpenRLHF, openrlhf/cli/train_sft.py].
+// Defaults: batches of 128, microbatches of 8 and sequences of 2048, stage 2 [OpenRLHF, openrlhf/cli/train_sft.py].
 void rename_of_openrlhf(TrainerLaunch& launch) {
   std::vector<Written>& written = launch.written;
   const FilePlace at = written.front().at;
   const auto nodes = count_in_flag(written, "actor_num_nodes");
   const auto each = count_in_flag(written, "actor_num_gpus_per_node");
-  if (nodes && each) {
-    launch.devices = *nodes * *each;
+  std::int64_t devices = 0;
+  if (nodes && each && !__builtin_mul_overflow(*nodes, *each, &devices)) {
+    launch.devices = devices;
     launch.devices_per_node = *each;
   }
   rename(written, {{"pretrain", "model_name_or_path"},
@@ -145,6 +156,7 @@ void rename_of_openrlhf(TrainerLaunch& launch) {
       written.push_back({name, {value}, fmt::format("OpenRLHF's default of {}", name), at, ""});
   };
   or_default("per_device_train_batch_size", "8");
+  if (!has_preferences(written)) or_default("max_length", "2048");
   or_default("train_batch_size", "128");
   or_default("zero_stage", "2");
   launch.global = *flag_of(written, "train_batch_size");

@@ -87,7 +87,7 @@ void take_core_overrides(TreeRun& run, const RunScale& scale, const std::string&
     builder.set("main_params_dtype", "remainder", aware);
 }
 
-// Its SFT trainer: FSDP, a batch of 256 and microbatches of 4 sequences of at most 1024 tokens where it is not written
+// Its SFT trainer: FSDP, a batch of 256, microbatches of 4 sequences of at most 1024 tokens, and checkpoints by default
 // [verl, trainer/config/sft_trainer.yaml].
 LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options) {
   RunBuilder& builder = run.builder();
@@ -112,8 +112,9 @@ LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options)
   }
   scale.micro = builder.count("micro_batch");
   scale.global = builder.count("global_batch");
-  if (const Written* const checkpoints = run.find("model.enable_gradient_checkpointing"))
-    builder.set("recompute", is_on(*checkpoints) ? "full" : "none", checkpoints);
+  const Written* const checkpoints = run.find("model.enable_gradient_checkpointing");
+  builder.set("recompute", checkpoints == nullptr || is_on(*checkpoints) ? "full" : "none", checkpoints);
+  if (checkpoints == nullptr) builder.imply("model.enable_gradient_checkpointing is true by default");
   if (const Written* const host =
           run.find({"model.fsdp_config.cpu_offload", "model.fsdp_config.offload_params"});
       host != nullptr && is_on(*host))

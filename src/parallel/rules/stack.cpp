@@ -1,6 +1,7 @@
 // Rules of training stacks and of their launchers' flags, and of systems.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
@@ -42,9 +43,12 @@ std::vector<std::string> choices_shown(const RuleCase& it, const auto& had, auto
 
 constexpr std::string_view one_of = "must be {} on the stack {}, not {}";
 
-bool any_capacity(const Transformer& model) {
-  return any_layer(model, [](const Architecture& layer) {
-    return layer.experts && layer.experts->capacity_factor.has_value();
+bool has_one_capacity(const Transformer& model) {
+  std::optional<std::optional<double>> first;
+  return !any_layer(model, [&](const Architecture& layer) {
+    if (!layer.experts) return false;
+    if (!first) first = layer.experts->capacity_factor;
+    return *first != layer.experts->capacity_factor;
   });
 }
 
@@ -73,9 +77,7 @@ constexpr std::array choice_rows{
          }},
     Rule{
         "moe_pad_to_capacity",
-        [](const RuleCase& it) {
-          return !routes_by_masks(it.software) || !any_capacity(it.model) || has_capacities(it.model);
-        },
+        [](const RuleCase& it) { return !routes_by_masks(it.software) || has_one_capacity(it.model); },
         "needs one `capacity_factor` for all layers with experts of the model, or none: the stack {} has one "
         "setting",
         "MaxText, configs/base.yml, capacity_factor",
