@@ -207,6 +207,16 @@ TEST_CASE("programs: torchtitan's newest registry counts tokens") {
   CHECK(value_in(run, "recompute") == "full");
 }
 
+TEST_CASE("programs: sizes beyond any cluster are counts still") {
+  LaunchedRun run;
+  for (const char* field : {"tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel",
+                            "expert_tensor_parallel"}) {
+    run.strategy.push_back({field, field == std::string("expert_parallel") ? "1048575" : "1048576", "", {}});
+  }
+  take_whole_nodes(run, 8);
+  CHECK(run.devices > 0);
+}
+
 TEST_CASE("programs: a sharded run whose GPUs are open has two replicas at least") {
   LaunchedRun run;
   run.strategy = {{"tensor_parallel", "8", "", {}}, {"data_sharding", "zero3", "", {}}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -94,8 +95,9 @@ void take_whole_nodes(LaunchedRun& run, std::int64_t devices_per_node) {
       size_in(run, "tensor_parallel") * size_in(run, "pipeline_parallel") * size_in(run, "context_parallel");
   // Data-parallel ranks that hold all experts of a layer together with the other axes.
   const std::int64_t experts = size_in(run, "expert_parallel") * size_in(run, "expert_tensor_parallel");
-  const std::int64_t unit =
+  const std::int64_t needed =
       experts / std::gcd(experts, size_in(run, "tensor_parallel") * size_in(run, "context_parallel"));
+  const std::int64_t unit = std::min(needed, std::numeric_limits<std::int64_t>::max() / replica);
   std::int64_t groups = std::max<std::int64_t>(nodes * each / (replica * unit), 1);
   const std::int64_t sequences = size_in(run, "global_batch") / size_in(run, "micro_batch");
   if (find_setting(run, "global_batch") != nullptr && sequences >= unit) {
