@@ -191,7 +191,8 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
     strategy.data_sharding = sharding_of_one(software, strategy);
   if (run.shard_copies)
     strategy.shard_size = std::max<std::int64_t>(1, replicas(strategy) / *run.shard_copies);
-  strategy = with_stack_defaults(strategy, software, model_of(run, settings));
+  const Transformer model = model_of(run, settings);
+  strategy = with_stack_defaults(strategy, software, model);
   strategy.gradient_dtype = settings.gradient_dtype.value_or(strategy.gradient_dtype);
   strategy.precision = *precision_of(run);
   if (is_narrow(strategy.precision)) {
@@ -206,7 +207,7 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
   const auto set = [](auto& choice, const auto& stated) { choice = stated.value_or(choice); };
   set(strategy.optimizer.exp_avg, run.exp_avg);
   set(strategy.optimizer.exp_avg_sq, run.exp_avg_sq);
-  strategy.optimizer.main_params = default_main_params(strategy, software, model_of(run, settings));
+  strategy.optimizer.main_params = default_main_params(strategy, software, model);
   set(strategy.optimizer.main_params, run.main_params);
   strategy.stage_layers = run.stage_layers;
   const std::int64_t chunks = strategy.pipeline_parallel * strategy.virtual_pipeline;

@@ -231,15 +231,6 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, s
   return run;
 }
 
-// Whether a program trains on pairs of answers: DPO, KTO, reward models and their like.
-bool trains_on_pairs(std::string_view program, const std::vector<Written>& written) {
-  constexpr std::array<std::string_view, 4> names{"train_dpo", "train_kto", "train_rm", "dpo.py"};
-  return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view name) { return program.find(name) != std::string_view::npos; }) ||
-         std::any_of(written.begin(), written.end(),
-                     [](const Written& it) { return it.name == "rlhf_type"; });
-}
-
 LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
                          const std::string& file, const LaunchOptions& options) {
   RunBuilder job(file, "", "");
@@ -249,9 +240,9 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   launch.accelerate = accelerate_settings(script, program, file);
   if (program.name == "swift") rename_of_swift(launch);
   const bool of_openrlhf = are_openrlhf_words(launch.written);
-  if (of_openrlhf) rename_of_openrlhf(launch);
-  rename_of_deepspeed_chat(launch);
   const bool pairs = trains_on_pairs(program.name, launch.written);
+  if (of_openrlhf) rename_of_openrlhf(launch, pairs);
+  rename_of_deepspeed_chat(launch);
   LaunchedRun run = program.name == "megatron" ? read_swift_megatron(std::move(launch), file, options)
                                                : read_trainer_words(std::move(launch), file, options);
   if (of_openrlhf) run.framework = "OpenRLHF";

@@ -123,12 +123,13 @@ void rename_of_swift(TrainerLaunch& launch) {
   or_default("gradient_accumulation_steps", std::to_string(steps));
 }
 
-// Whether flags of OpenRLHF are those of training on preferences, rewards or prompts.
-bool has_preferences(const std::vector<Written>& written) {
-  return std::any_of(written.begin(), written.end(), [](const Written& it) {
-    return it.name == "ref_pretrain" || it.name == "chosen_key" || it.name == "rejected_key" ||
-           it.name == "beta" || it.name == "prompt_max_len" || it.name == "reward_pretrain";
-  });
+bool trains_on_pairs(std::string_view program, const std::vector<Written>& written) {
+  constexpr std::array<std::string_view, 4> programs{"train_dpo", "train_kto", "train_rm", "dpo.py"};
+  constexpr std::array<std::string_view, 3> flags{"rlhf_type", "chosen_key", "rejected_key"};
+  return std::any_of(programs.begin(), programs.end(),
+                     [&](std::string_view name) { return program.find(name) != std::string_view::npos; }) ||
+         std::any_of(flags.begin(), flags.end(),
+                     [&](std::string_view name) { return has_flag(written, name); });
 }
 
 bool are_openrlhf_words(const std::vector<Written>& written) {
@@ -137,7 +138,7 @@ bool are_openrlhf_words(const std::vector<Written>& written) {
 }
 
 // Defaults: batches of 128, microbatches of 8 and sequences of 2048, stage 2 [OpenRLHF, openrlhf/cli/train_sft.py].
-void rename_of_openrlhf(TrainerLaunch& launch) {
+void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs) {
   std::vector<Written>& written = launch.written;
   const FilePlace at = written.front().at;
   const auto nodes = count_in_flag(written, "actor_num_nodes");
@@ -156,7 +157,7 @@ void rename_of_openrlhf(TrainerLaunch& launch) {
       written.push_back({name, {value}, fmt::format("OpenRLHF's default of {}", name), at, ""});
   };
   or_default("per_device_train_batch_size", "8");
-  if (!has_preferences(written)) or_default("max_length", "2048");
+  if (!on_pairs) or_default("max_length", "2048");
   or_default("train_batch_size", "128");
   or_default("zero_stage", "2");
   launch.global = *flag_of(written, "train_batch_size");

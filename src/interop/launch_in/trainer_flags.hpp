@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "interop/launch_in/frameworks.hpp"
@@ -16,7 +17,10 @@ void rename_of_swift(TrainerLaunch& launch);
 
 // Of OpenRLHF's trainers: --pretrain, --micro_train_batch_size, --zero_stage.
 bool are_openrlhf_words(const std::vector<Written>& written);
-void rename_of_openrlhf(TrainerLaunch& launch);
+void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs);
+
+// Returns whether a program trains on pairs of answers: DPO, KTO, reward models and their like.
+bool trains_on_pairs(std::string_view program, const std::vector<Written>& written);
 
 // Of the three steps of DeepSpeed-Chat, and of programs that take the stage of ZeRO as a flag.
 void rename_of_deepspeed_chat(TrainerLaunch& launch);
