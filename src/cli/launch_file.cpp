@@ -96,7 +96,8 @@ void assume_system(LaunchedRun& run, const RequestFlags& flags, const SystemFlag
   if (!precision) return;
   const PrecisionRow& row = row_of(*precision);
   const auto can = [&](std::string_view name) {
-    const Device& device = read_system(std::string(name)).performance->device;
+    const System candidate = read_system(std::string(name));
+    const Device& device = candidate.performance->device;
     return has_peak(device, row.dtype) && (!row.scales_blocks || scales_blocks(device));
   };
   if (can(system.system)) return;
