@@ -39,6 +39,7 @@ endfunction()
 
 # Adds compiler flags to the layers that read files and write text. They are most of the code and take little of
 # the run time. The preset asan does not optimize them: report then takes Clang 37 s of a core in place of 110.
+# The preset web optimizes them for size, so that the page stays below what assemble.mjs allows.
 set(HEADROOM_TEXT_FLAGS "" CACHE STRING "Compiler flags, separated by semicolons, of the layers that read and write text")
 mark_as_advanced(HEADROOM_TEXT_FLAGS)
 function(headroom_text_layers target)
