@@ -81,18 +81,19 @@ std::int64_t visit(const Request& request, const Space& space, Composer& compose
       [&](const Strategy& layout) {
         const std::vector<Recomputation> list = recomputations(request, space, layout);
         const std::vector<ShardingChoice> choices = sharding_choices(request, space, layout);
-        if (depth >= Depth::layouts) composer.set_layout(layout, list);
+        std::optional<Layout> placed;
+        if (depth >= Depth::layouts) placed = composer.layout(layout, list);
         Strategy strategy = layout;
         for (const Recomputation& recompute : list) {
           strategy.recompute = recompute;
           for (const ShardingChoice& sharding : choices) {
             strategy.data_sharding = sharding.data_sharding;
             ++strategies;
-            if (depth >= Depth::memory) benchmark::DoNotOptimize(composer.peak(strategy));
+            if (depth >= Depth::memory) benchmark::DoNotOptimize(placed->peak(strategy));
             if (depth < Depth::time) continue;
-            const Seconds iteration = composer.iteration(strategy);
+            const Seconds iteration = placed->iteration(strategy);
             benchmark::DoNotOptimize(iteration);
-            benchmark::DoNotOptimize(composer.mfu(iteration));
+            benchmark::DoNotOptimize(placed->mfu(iteration));
           }
         }
         return true;

@@ -74,8 +74,7 @@ LayerPrices::Nodes LayerPrices::nodes_of(const Strategy& strategy) const {
   return {.used = std::min(devices(strategy), connected), .connected = connected};
 }
 
-void LayerPrices::select(const Strategy& strategy) {
-  strategy_ = strategy;
+PricedLayers LayerPrices::of(const Strategy& strategy) {
   const auto [entry, added] =
       priced_.try_emplace({strategy.tensor_parallel,
                            strategy.context_parallel,
@@ -102,82 +101,85 @@ void LayerPrices::select(const Strategy& strategy) {
                            autocasts_adapters(strategy, base_.software),
                            steps_matrices(strategy.optimizer.kind),
                            strategy.lora});
-  now_ = &entry->second;
+  Priced& priced = entry->second;
+  if (added) {
+    priced.symbolic = &symbolic_of(strategy);
+    priced.parameters =
+        evaluate(priced.symbolic->parameters, bindings(base_.model, strategy, base_.workload));
+  }
   const Offload& offload = strategy.offload;
-  offloaded_ =
-      offloads_activations(offload) ? &now_->offloaded[{offload.modules, offload.layers > 0}] : nullptr;
-  if (!added) return;
-  now_->symbolic = &symbolic_of(strategy);
-  now_->parameters = evaluate(now_->symbolic->parameters, bindings(base_.model, strategy, base_.workload));
+  return {base_, strategy, priced,
+          offloads_activations(offload) ? &priced.offloaded[{offload.modules, offload.layers > 0}] : nullptr};
 }
 
-const ModelActivations& LayerPrices::activations(const Recomputation& recompute) {
+Bindings PricedLayers::letters() const { return bindings(base_->model, *strategy_, base_->workload); }
+
+const ModelActivations& PricedLayers::activations(const Recomputation& recompute) const {
   if (offloaded_ == nullptr) return before_offloading(recompute);
   if (const ModelActivations* known = find_recomputation(*offloaded_, recompute)) return *known;
   ModelActivations parts = before_offloading(recompute);
-  set_offloaded(parts, layers(), now_->symbolic->sharding, strategy_.offload, recompute, base_.detail,
-                bindings(base_.model, strategy_, base_.workload));
+  set_offloaded(parts, layers(), symbolic().sharding, strategy_->offload, recompute, base_->detail,
+                letters());
   return add_recomputation(*offloaded_, recompute, parts);
 }
 
-const ModelActivations& LayerPrices::before_offloading(const Recomputation& recompute) {
-  if (const ModelActivations* known = find_recomputation(now_->activations, recompute)) return *known;
-  ByRecomputation<ModelActivationExprs>& symbolic = now_->symbolic->activations;
-  const ModelActivationExprs* exprs = find_recomputation(symbolic, recompute);
+const ModelActivations& PricedLayers::before_offloading(const Recomputation& recompute) const {
+  if (const ModelActivations* known = find_recomputation(priced_->activations, recompute)) return *known;
+  const ModelActivationExprs* exprs = find_recomputation(symbolic().activations, recompute);
   if (exprs == nullptr) {
-    Strategy strategy = strategy_;
+    Strategy strategy = *strategy_;
     strategy.recompute = recompute;
-    exprs = &add_recomputation(
-        symbolic, recompute,
-        model_activation_exprs(layers(), now_->symbolic->sharding, strategy, base_.detail));
+    exprs =
+        &add_recomputation(symbolic().activations, recompute,
+                           model_activation_exprs(layers(), symbolic().sharding, strategy, base_->detail));
   }
-  const Bindings letters = bindings(base_.model, strategy_, base_.workload);
-  ModelActivations parts = evaluate(*exprs, letters);
-  set_backward_peaks(parts, layers(), now_->symbolic->sharding, recompute, base_.detail, base_.software,
-                     letters, unit_gradient_dtype(strategy_, base_.workload, base_.software), now_->peaks);
-  return add_recomputation(now_->activations, recompute, parts);
+  const Bindings values = letters();
+  ModelActivations parts = evaluate(*exprs, values);
+  set_backward_peaks(parts, layers(), symbolic().sharding, recompute, base_->detail, base_->software, values,
+                     unit_gradient_dtype(*strategy_, base_->workload, base_->software), priced_->peaks);
+  return add_recomputation(priced_->activations, recompute, parts);
 }
 
-Bytes LayerPrices::dummy_gradients(const KindCounts& counts) {
-  if (base_.software.memory.dummy_gradients != DummyGradients::kept_by_shape) return Bytes(0);
+Bytes PricedLayers::dummy_gradients(const KindCounts& counts) const {
+  if (base_->software.memory.dummy_gradients != DummyGradients::kept_by_shape) return Bytes(0);
   KindCounts present = counts;  // a shape is kept once, however many layers have it
   for (auto& count : present) count = std::min<std::int64_t>(count, 1);
-  for (const auto& [kinds, bytes] : now_->dummy_gradients) {
+  for (const auto& [kinds, bytes] : priced_->dummy_gradients) {
     if (kinds == present) return bytes;
   }
-  const Bytes bytes = headroom::dummy_gradients(layers(), present, now_->symbolic->sharding, base_.software,
-                                                bindings(base_.model, strategy_, base_.workload));
-  now_->dummy_gradients.emplace_back(present, bytes);
+  const Bytes bytes =
+      headroom::dummy_gradients(layers(), present, symbolic().sharding, base_->software, letters());
+  priced_->dummy_gradients.emplace_back(present, bytes);
   return bytes;
 }
 
-Bytes LayerPrices::logits() const {
-  return Bytes(logits_of_stage(layers(), now_->symbolic->sharding)
-                   .evaluate(bindings(base_.model, strategy_, base_.workload)));
+Bytes PricedLayers::logits() const {
+  return Bytes(logits_of_stage(layers(), symbolic().sharding).evaluate(letters()));
 }
 
-Bindings LayerPrices::letters(std::size_t kind) const {
-  return bindings_of(layers().kinds[kind].sizes, bindings(base_.model, strategy_, base_.workload));
+Bindings PricedLayers::letters(std::size_t kind) const {
+  return bindings_of(layers().kinds[kind].sizes, letters());
 }
 
-const PricedModel& LayerPrices::prices() {
-  if (now_->model) return *now_->model;
-  Symbolic& symbolic = *now_->symbolic;
-  const Setting setting = setting_of(base_.model, strategy_, base_.workload, nodes_of(strategy_).connected,
-                                     *base_.system.performance, base_.software);
-  if (!symbolic.work) symbolic.work = model_work(layers(), setting);
-  return now_->model.emplace(priced(*symbolic.work, setting));
+const PricedModel& PricedLayers::prices() const {
+  if (priced_->model) return *priced_->model;
+  const Setting setting = setting_of(base_->model, *strategy_, base_->workload,
+                                     connected_devices(base_->system, devices(*strategy_)),
+                                     *base_->system.performance, base_->software);
+  std::optional<ModelWork>& work = symbolic().work;
+  if (!work) work = model_work(layers(), setting);
+  return priced_->model.emplace(priced(*work, setting));
 }
 
-const DeferredActivations& LayerPrices::deferred() {
-  if (now_->deferred) return *now_->deferred;
-  return now_->deferred.emplace(deferred_activations(
-      layers(), now_->symbolic->sharding, bindings(base_.model, strategy_, base_.workload), base_.detail));
+const DeferredActivations& PricedLayers::deferred() const {
+  if (priced_->deferred) return *priced_->deferred;
+  return priced_->deferred.emplace(
+      deferred_activations(layers(), symbolic().sharding, letters(), base_->detail));
 }
 
-const ModelCost& LayerPrices::cost(const Recomputation& recompute) {
-  if (const ModelCost* known = find_recomputation(now_->costs, recompute)) return *known;
-  return add_recomputation(now_->costs, recompute, model_cost(prices(), layers(), recompute));
+const ModelCost& PricedLayers::cost(const Recomputation& recompute) const {
+  if (const ModelCost* known = find_recomputation(priced_->costs, recompute)) return *known;
+  return add_recomputation(priced_->costs, recompute, model_cost(prices(), layers(), recompute));
 }
 
 }  // namespace headroom

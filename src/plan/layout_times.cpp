@@ -11,23 +11,18 @@
 
 namespace headroom {
 
-LayoutTimes::LayoutTimes(const Request& base, LayerPrices& layers)
-    : base_(base), layers_(layers), spans_(most_pipelines_at_once) {}
-
-void LayoutTimes::set(const Strategy& layout, const ScheduleShape& shape, const LayoutStages& stages,
-                      const Parameters& most, const MatrixList& most_matrices,
-                      std::span<const Recomputation> recomputations) {
-  layout_ = layout;
-  shape_ = shape;
-  places_ = &stages;
-  most_ = most;
-  most_matrices_ = most_matrices;
-  layout_timed_ = false;
-  ends_ = {};
-  recomputations_ = recomputations;
-  last_place_ = 0;
-  makespans_.assign(recomputations.size(), std::nullopt);
-}
+LayoutTimes::LayoutTimes(const Request& base, const Strategy& layout, const PricedLayers& layers,
+                         const ScheduleShape& shape, const LayoutStages& stages, const Parameters& most,
+                         const MatrixList& most_matrices, std::span<const Recomputation> recomputations)
+    : base_(base),
+      layout_(layout),
+      layers_(layers),
+      shape_(shape),
+      places_(stages),
+      most_(most),
+      most_matrices_(most_matrices),
+      recomputations_(recomputations),
+      makespans_(recomputations.size()) {}
 
 PassTimes LayoutTimes::times_of(const StageCost& stage) const {
   return pass_times(stage, shape_.kind, base_.system.performance->rates.host, base_.software);
@@ -61,7 +56,7 @@ void LayoutTimes::time_layout() {
     }
   }
   stages_.clear();
-  for (const StagePlace& place : places_->distinct) {
+  for (const StagePlace& place : places_.distinct) {
     Stage& stage = stages_.emplace_back();
     stage.cost = stage_cost(cost, place, {});
     if (exchanges_) {
@@ -83,12 +78,12 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
         set_activation_transfers(*exchanges_, layers_.activations(recompute), layout_.offload,
                                  base_.model.layers, host_link());
       }
-      stage.exchanges = exchange_times(*exchanges_, cost, places_->distinct[i], recompute,
+      stage.exchanges = exchange_times(*exchanges_, cost, places_.distinct[i], recompute,
                                        *base_.system.performance, base_.software);
-      stage.cost = with_exchanges(plain_[i], *exchanges_, stage.exchanges, places_->distinct[i]);
+      stage.cost = with_exchanges(plain_[i], *exchanges_, stage.exchanges, places_.distinct[i]);
       stage.times = times_of(stage.cost);
     }
-    stage.cost.recompute = recompute_cost(cost, places_->distinct[i], recompute);
+    stage.cost.recompute = recompute_cost(cost, places_.distinct[i], recompute);
     stage.times.recompute =
         recompute_time(stage.cost.recompute, backward_after_recompute(stage.cost, shape_.kind),
                        stage.times.backward, base_.system.performance->rates.host, base_.software);
@@ -99,8 +94,8 @@ void LayoutTimes::fill_spans(const Recomputation& recompute, std::vector<ChunkSp
   time_recomputation(recompute);
   spans.clear();
   const double loss = overlap_loss();
-  for (std::size_t i = 0; i < places_->of.size(); ++i) {
-    const PassTimes& times = stages_[places_->of[i]].times;
+  for (std::size_t i = 0; i < places_.of.size(); ++i) {
+    const PassTimes& times = stages_[places_.of[i]].times;
     spans.push_back(chunk_spans(shape_, times, links_, static_cast<std::int64_t>(i), loss));
   }
 }
@@ -174,7 +169,7 @@ IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::
   time_recomputation(strategy.recompute);
   ScheduleTimes times = empty_times(std::move(windows));
   std::vector<StageCost> stages;
-  for (const std::size_t stage : places_->of) {
+  for (const std::size_t stage : places_.of) {
     stages.push_back(stages_[stage].cost);
     times.stages.push_back(stages_[stage].times);
   }
@@ -182,7 +177,7 @@ IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::
   result.cost = layers_.cost(strategy.recompute);
   for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
     const auto place = stage_of(shape_, static_cast<std::int64_t>(result.critical_rank), chunk);
-    result.exchanges = result.exchanges + stages_[places_->of[index(place)]].exchanges;
+    result.exchanges = result.exchanges + stages_[places_.of[index(place)]].exchanges;
   }
   return result;
 }

@@ -33,15 +33,15 @@ class Trial {
   // Returns the strategy if it uses all GPUs, is legal, can be launched and fits.
   std::optional<Fitting> fitting(const Strategy& strategy) {
     if (!can_replace(base_, strategy, &composer_.known_layers())) return std::nullopt;
-    composer_.set_layout(strategy);
-    const Bytes peak = composer_.peak(strategy).bytes;
+    const Layout layout = composer_.layout(strategy);
+    const Bytes peak = layout.peak(strategy).bytes;
     const Verdict verdict = verdict_of(base_, peak);
     if (verdict == Verdict::does_not_fit) return std::nullopt;
     return Fitting{.changes = {},
                    .strategy = strategy,
                    .peak = peak,
                    .verdict = verdict,
-                   .iteration = base_.system.performance ? composer_.iteration(strategy) : Seconds(0)};
+                   .iteration = base_.system.performance ? layout.iteration(strategy) : Seconds(0)};
   }
 
   // Returns the first strategies whose verdict PyTorch's allocator does not change; if there are none, those

@@ -142,21 +142,19 @@ std::optional<Strategy> Feasibility::fitting_strategy(const Space& space) {
   Bytes least_peak;
   for (const ShardingChoice& sharding : sharding_choices(base_, lean, *layout)) {
     Strategy strategy = with_sharding(*layout, sharding);
-    composer_.set_layout(strategy);
+    const Layout balanced = composer_.layout(strategy);
     for (const Recomputation& recompute : recomputations(base_, lean, *layout)) {
       strategy.recompute = recompute;
       if (!may_recompute(base_, strategy)) continue;
       std::optional<Strategy> fitting = strategy;
-      if (!fits(strategy))
-        fitting = placed && !recompute.window ? by_memory.fitting(composer_, strategy) : std::nullopt;
+      if (!fits(balanced, strategy))
+        fitting = placed && !recompute.window ? by_memory.fitting(balanced, strategy) : std::nullopt;
       if (!fitting) continue;
-      composer_.set_layout(*fitting);
-      const Bytes peak = composer_.peak(*fitting).bytes;
+      const Bytes peak = composer_.layout(*fitting).peak(*fitting).bytes;
       if (!least || peak < least_peak) {
         least = std::move(fitting);
         least_peak = peak;
       }
-      composer_.set_layout(with_sharding(*layout, sharding));
     }
   }
   return least;
@@ -190,12 +188,12 @@ bool Feasibility::fits(const Strategy& layout, const Space& lean, LayersByMemory
   for (const ShardingChoice& sharding : choices) {
     if (sharding == ShardingChoice{} && choices.size() > 1) continue;  // the others hold less
     Strategy strategy = with_sharding(layout, sharding);
-    composer_.set_layout(strategy);
+    const Layout balanced = composer_.layout(strategy);
     for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
       strategy.recompute = recompute;
       if (!may_recompute(base_, strategy)) continue;
-      if (fits(strategy)) return true;
-      if (placed && !recompute.window && by_memory.fitting(composer_, strategy)) return true;
+      if (fits(balanced, strategy)) return true;
+      if (placed && !recompute.window && by_memory.fitting(balanced, strategy)) return true;
     }
   }
   return false;
@@ -211,28 +209,28 @@ bool Feasibility::fits_within(const Strategy& layout, const Space& space, Layers
                               Seconds most) {
   const bool placed = by_memory.applies(layout);
   std::vector<Strategy> too_large;
+  std::optional<Layout> balanced;
   for (const ShardingChoice& sharding : sharding_choices(base_, space, layout)) {
     Strategy strategy = with_sharding(layout, sharding);
-    composer_.set_layout(strategy);
+    balanced = composer_.layout(strategy);
     // Recomputation adds time: if the layout is too slow without it, no policy helps.
-    const bool in_time = composer_.least_iteration(strategy) <= most;
+    const bool in_time = balanced->least_iteration(strategy) <= most;
     if (!in_time && !placed) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
       strategy.recompute = recompute;
       if (!may_recompute(base_, strategy)) continue;
-      if (!fits(strategy)) {
+      if (!fits(*balanced, strategy)) {
         if (placed && !recompute.window) too_large.push_back(strategy);
-      } else if (in_time && composer_.least_iteration(strategy) <= most &&
-                 composer_.iteration(strategy) <= most) {
+      } else if (in_time && balanced->least_iteration(strategy) <= most &&
+                 balanced->iteration(strategy) <= most) {
         return true;
       }
     }
   }
   if (too_large.empty()) return false;
-  const std::vector<LayersByMemory::Placed> others = by_memory.fitting(composer_, too_large);
+  const std::vector<LayersByMemory::Placed> others = by_memory.fitting(*balanced, too_large);
   return std::any_of(others.begin(), others.end(), [&](const LayersByMemory::Placed& other) {
-    composer_.set_layout(other.strategy);
-    return composer_.iteration(other.strategy) <= most;
+    return composer_.layout(other.strategy).iteration(other.strategy) <= most;
   });
 }
 

@@ -131,7 +131,7 @@ Frontier::Frontier(Frontier&&) noexcept = default;
 Frontier& Frontier::operator=(Frontier&&) noexcept = default;
 
 const Request& Frontier::request() const { return parts_->request; }
-const ModelLayers& Frontier::layers() const { return parts_->composer.layers().layers(); }
+const ModelLayers& Frontier::layers() const { return parts_->layout.layers().layers(); }
 const std::vector<LayerFront>& Frontier::layer_fronts() const { return parts_->fronts; }
 const std::vector<KindChoices>& Frontier::choices() const { return parts_->choices; }
 
@@ -139,7 +139,7 @@ FrontierPoint Frontier::point(const Recomputation& recompute) const {
   Request asked = parts_->request;
   asked.strategy.recompute = recompute;
   const Plan plan = account(evaluate(asked));
-  LayerPrices& prices = parts_->composer.layers();
+  const PricedLayers& prices = parts_->layout.layers();
   KindChoices recomputes;
   for (std::size_t kind = 0; kind < parts_->fronts.size(); ++kind) {
     recomputes.push_back(
@@ -177,7 +177,7 @@ std::vector<FrontierPoint> Frontier::uniform(const Watch& watch) const {
                                     [&](const SetOfOps* other) { return no_slower(*other, one); });
     if (beaten) continue;
     unbeaten.push_back(&one);
-    const Seconds iteration = parts_->composer.iteration(family.costs(one));
+    const Seconds iteration = parts_->layout.iteration(family.costs(one));
     if (!front.empty() && iteration >= front.back().iteration) continue;
     if (!front.empty() && one.peak == front.back().peak) front.pop_back();
     front.push_back({.recompute = recomputation_of(layers(), *one.choice, family.flag(one.layers)),
@@ -185,7 +185,7 @@ std::vector<FrontierPoint> Frontier::uniform(const Watch& watch) const {
                      .peak = one.peak,
                      .peak_rank = one.peak_rank,
                      .iteration = iteration,
-                     .mfu = parts_->composer.mfu(iteration)});
+                     .mfu = parts_->layout.mfu(iteration)});
   }
   std::reverse(front.begin(), front.end());
   return front;
@@ -234,11 +234,11 @@ std::optional<StagedPoint> Frontier::staged(Bytes budget) const {
     }
     for (std::int64_t chunk = 0; chunk < std::ssize(rank.chunks); ++chunk) {
       const StagePlace& place = rank.chunks[index(chunk)];
-      stages[index(stage_of(parts.composer.shape(), number, chunk))] = parts.cost_of(mix, place);
+      stages[index(stage_of(parts.layout.shape(), number, chunk))] = parts.cost_of(mix, place);
     }
   }
-  point.iteration = parts.composer.iteration(stages);
-  point.mfu = parts.composer.mfu(point.iteration);
+  point.iteration = parts.layout.iteration(stages);
+  point.mfu = parts.layout.mfu(point.iteration);
   return point;
 }
 

@@ -52,11 +52,11 @@ void sort_by_time(std::vector<IndexedMix>& mixes) {
 
 }  // namespace
 
-Frontier::Parts::Parts(Request asked) : request(checked(std::move(asked))), composer(request) {
-  composer.set_layout(request.strategy);
-  const ScheduleShape& shape = composer.shape();
+Frontier::Parts::Parts(Request asked)
+    : request(checked(std::move(asked))), composer(request), layout(composer.layout(request.strategy)) {
+  const ScheduleShape& shape = layout.shape();
   pipeline_ranks = shape.ranks;
-  LayerPrices& layers = composer.layers();
+  const PricedLayers& layers = layout.layers();
   places = stage_places(layers.layers(), request.strategy);
   kept = &layers.activations({});
   cost = &layers.cost({});
@@ -110,7 +110,7 @@ const std::vector<FrontierRank>& Frontier::Parts::ranks_with_options() {
 }
 
 void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
-  const LayerPrices& layers = composer.layers();
+  const PricedLayers& layers = layout.layers();
   const Bindings letters = layers.letters(kind);
   for (LayerChoice& choice : front.choices) {
     const RecomputedOps recomputed{.ops = choice.ops, .discarded = choice.ops};
@@ -124,13 +124,13 @@ void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
 
 StageActivations Frontier::Parts::activations_of(const LayerMix& mix, const StagePlace& place) const {
   StageActivations stage = stage_activations(mix, place, *kept);
-  composer.complete(stage, place, {.layers = mix.first_layers});
+  layout.complete(stage, place, {.layers = mix.first_layers});
   return stage;
 }
 
 StageCost Frontier::Parts::cost_of(const LayerMix& mix, const StagePlace& place) const {
   const StageCost stage = stage_cost(mix, place, *cost);
-  const ModelExchanges* const exchanges = composer.exchanges();
+  const ModelExchanges* const exchanges = layout.exchanges();
   if (exchanges == nullptr) return stage;
   EXPECTS(recomputes_nothing(mix.rest));
   ModelCost recomputing = *cost;
@@ -142,17 +142,17 @@ StageCost Frontier::Parts::cost_of(const LayerMix& mix, const StagePlace& place)
 }
 
 Seconds Frontier::Parts::longer(const LayerMix& mix, const StagePlace& place) const {
-  const PassTimes times = composer.times_of(cost_of(mix, place));
-  if (composer.exchanges() == nullptr) return times.recompute;
+  const PassTimes times = layout.times_of(cost_of(mix, place));
+  if (layout.exchanges() == nullptr) return times.recompute;
   const LayerMix nothing{.first = choices.front(), .rest = choices.front(), .first_layers = place.layers};
-  return times.recompute + times.backward - composer.times_of(cost_of(nothing, place)).backward;
+  return times.recompute + times.backward - layout.times_of(cost_of(nothing, place)).backward;
 }
 
 std::vector<IndexedMix> Frontier::Parts::mixes_of(const FrontierRank& rank) const {
   if (!rank.kind) return uniform_mixes_of(rank);
   std::vector<PassCost> backwards;
   for (const StagePlace& place : rank.chunks)
-    backwards.push_back(backward_after_recompute(stage_cost(*cost, place, {}), composer.shape().kind));
+    backwards.push_back(backward_after_recompute(stage_cost(*cost, place, {}), layout.shape().kind));
   std::vector<IndexedMix> mixes = stage_mixes(
       fronts[*rank.kind].choices, rank.layers,
       RecomputeTime(std::move(backwards), request.system.performance->rates.host, request.software));
@@ -194,8 +194,7 @@ std::vector<RankOption> Frontier::Parts::options_of(std::int64_t number,
     };
     Bytes total = total_on(number);
     // The rank at the other end holds the same virtual stages and recomputes alike.
-    if (model_copies(composer.shape().kind) > 1)
-      total = std::max(total, total_on(pipeline_ranks - 1 - number));
+    if (model_copies(layout.shape().kind) > 1) total = std::max(total, total_on(pipeline_ranks - 1 - number));
     if (options.empty() || total < options.back().total) options.push_back({mix, total});
   }
   return options;
@@ -205,8 +204,8 @@ Bytes Frontier::Parts::total_of(std::int64_t rank, const std::vector<StageActiva
   std::vector<PassActivations> passes;
   passes.reserve(chunks.size());
   for (const StageActivations& chunk : chunks)
-    passes.push_back(pass_activations(chunk, composer.shape().in_pairs));
-  return composer.rank_total(rank, passes);
+    passes.push_back(pass_activations(chunk, layout.shape().in_pairs));
+  return layout.rank_total(rank, passes);
 }
 
 }  // namespace headroom

@@ -44,8 +44,9 @@ struct Frontier::Parts {
   // Returns the ranks with the mixes that each can have, which take most of the time: found when first asked for.
   const std::vector<FrontierRank>& ranks_with_options();
 
-  Request request;            // without recomputation
-  mutable Composer composer;  // works out what it is asked for once
+  Request request;  // without recomputation
+  Composer composer;
+  Layout layout;
   std::int64_t pipeline_ranks = 1;
   std::vector<StagePlace> places;  // of all virtual stages
   const ModelActivations* kept = nullptr;

@@ -61,16 +61,16 @@ void refine(const ScheduleShape& shape, Busy busy, std::span<const std::int64_t>
 
 // Places layers so that the busiest rank is least busy, with at most so many layers on each rank. Each layer
 // goes to the rank where it adds least to the maximum, and to the later rank on a tie.
-std::vector<std::int64_t> placed_by_time(Composer& composer, const Strategy& strategy,
+std::vector<std::int64_t> placed_by_time(const Layout& layout, const Strategy& strategy,
                                          std::span<const std::int64_t> most) {
-  std::vector<StagePlace> places = stage_places(composer.layers().layers(), strategy);
-  const ModelCost& cost = composer.layers().cost(strategy.recompute);
+  std::vector<StagePlace> places = stage_places(layout.layers().layers(), strategy);
+  const ModelCost& cost = layout.layers().cost(strategy.recompute);
   const auto busy = [&](std::size_t rank, std::int64_t layers) {
     StagePlace& place = places[rank];
     LayerRun& run = place.runs.front();
     place.layers = run.count = place.of_kind[run.kind] = layers;
-    const PassTimes times = composer.times_of(stage_cost(cost, place, strategy.recompute));
-    return chunk_spans(composer.shape(), times, {}, 0, composer.overlap_loss());
+    const PassTimes times = layout.times_of(stage_cost(cost, place, strategy.recompute));
+    return chunk_spans(layout.shape(), times, {}, 0, layout.overlap_loss());
   };
   const auto both = [](const ChunkSpans& spans) { return spans.forward + spans.backward; };
   std::int64_t left = -std::ssize(most);
@@ -85,7 +85,7 @@ std::vector<std::int64_t> placed_by_time(Composer& composer, const Strategy& str
     }
     next[*least] = both(busy(*least, ++placed[*least] + 1));
   }
-  if (most.size() <= most_ranks_refined) refine(composer.shape(), busy, most, placed);
+  if (most.size() <= most_ranks_refined) refine(layout.shape(), busy, most, placed);
   return placed;
 }
 
@@ -105,12 +105,12 @@ bool LayersByMemory::applies(const Strategy& layout) {
   return layers_by_stage(base_.model, layout) == entry->second;
 }
 
-std::optional<Strategy> LayersByMemory::fitting(Composer& composer, const Strategy& strategy) const {
+std::optional<Strategy> LayersByMemory::fitting(const Layout& layout, const Strategy& strategy) const {
   const std::vector<std::int64_t>& balanced = balanced_.at(strategy.pipeline_parallel);
   const std::int64_t layers = base_.model.layers;
   const std::int64_t ranks = std::ssize(balanced);
   const auto fits = [&](std::int64_t rank, std::int64_t held) {
-    return verdict_of(base_, composer.rank_total(strategy, rank, held)) == Verdict::fits;
+    return verdict_of(base_, layout.rank_total(strategy, rank, held)) == Verdict::fits;
   };
   // Except for the last rank, which has the output layer, earlier ranks have more passes in flight, and the
   // first has the embedding. So no rank holds more layers than the one after it. Most strategies are far too
@@ -134,12 +134,12 @@ std::optional<Strategy> LayersByMemory::fitting(Composer& composer, const Strate
     if (high == 0 || held + rank * high < layers) return std::nullopt;
   }
   Strategy result = strategy;
-  result.stage_layers = base_.system.performance ? placed_by_time(composer, strategy, most)
+  result.stage_layers = base_.system.performance ? placed_by_time(layout, strategy, most)
                                                  : *balanced_layers(base_.model.layers, ends_, most);
   return result;
 }
 
-std::vector<LayersByMemory::Placed> LayersByMemory::fitting(Composer& composer,
+std::vector<LayersByMemory::Placed> LayersByMemory::fitting(const Layout& layout,
                                                             std::span<const Strategy> strategies) const {
   std::vector<Placed> placed;
   std::array<bool, spellings<DataSharding>.size()>
@@ -149,7 +149,7 @@ std::vector<LayersByMemory::Placed> LayersByMemory::fitting(Composer& composer,
     const bool full = strategy.recompute.policy == RecomputePolicy::full;
     bool& hopeless = too_large.at(index(strategy.data_sharding));
     if (full && hopeless) continue;
-    if (auto other = fitting(composer, strategy)) {
+    if (auto other = fitting(layout, strategy)) {
       placed.push_back({.of = i, .strategy = std::move(*other)});
     } else {
       hopeless = hopeless || full;

@@ -21,13 +21,13 @@ using StageLayers = std::vector<std::int64_t>;  // by virtual stage, in the orde
 // Prices any layout of a strategy's layers, each virtual stage and each rank once.
 class PricedLayouts {
  public:
-  PricedLayouts(Composer& composer, const Strategy& strategy)
-      : composer_(composer),
+  PricedLayouts(const Layout& layout, const Strategy& strategy)
+      : layout_(layout),
         strategy_(strategy),
-        layers_(composer.layers().layers()),
-        cost_(composer.layers().cost(strategy.recompute)),
-        shape_(composer.shape()),
-        links_(composer.links().begin(), composer.links().end()) {
+        layers_(layout.layers().layers()),
+        cost_(layout.layers().cost(strategy.recompute)),
+        shape_(layout.shape()),
+        links_(layout.links().begin(), layout.links().end()) {
     for (const LayerRun& run : layers_.runs) {
       if (layers_.kinds[run.kind].position == KindPosition::layer)
         kinds_.insert(kinds_.end(), index(run.count), run.kind);
@@ -54,7 +54,7 @@ class PricedLayouts {
 
   // Returns the time of a microbatch in a virtual stage with the layers from `first` up to `end`.
   ChunkSpans spans(std::int64_t stage, std::int64_t first, std::int64_t end) {
-    return chunk_spans(shape_, times(stage, first, end), links_, stage, composer_.overlap_loss());
+    return chunk_spans(shape_, times(stage, first, end), links_, stage, layout_.overlap_loss());
   }
 
   std::vector<ChunkSpans> spans(const StageLayers& layout) {
@@ -78,7 +78,7 @@ class PricedLayouts {
       return longest;
     }
     std::transform(layouts.begin(), layouts.end(), longest.begin(), [&](const StageLayers& layout) {
-      ScheduleTimes passes{.links = links_, .overlap_loss = composer_.overlap_loss()};
+      ScheduleTimes passes{.links = links_, .overlap_loss = layout_.overlap_loss()};
       std::int64_t first = 0;
       for (std::int64_t stage = 0; stage < stages(); ++stage) {
         const std::int64_t end = first + layout[index(stage)];
@@ -108,7 +108,7 @@ class PricedLayouts {
       key.push_back(-1);
     }
     const auto [entry, added] = held_.try_emplace(std::move(key));
-    if (added) entry->second = composer_.rank_total(strategy_, rank, places);
+    if (added) entry->second = layout_.rank_total(strategy_, rank, places);
     return entry->second;
   }
 
@@ -134,11 +134,11 @@ class PricedLayouts {
     auto& from_first = times_.at(stage == 0 ? 0 : stage < stages() - 1 ? 1 : 2)[index(first)];
     if (from_first.size() <= index(end - first)) from_first.resize(index(end - first) + 1);
     std::optional<PassTimes>& known = from_first[index(end - first)];
-    if (!known) known = composer_.times_of(stage_cost(cost_, place(stage, first, end), strategy_.recompute));
+    if (!known) known = layout_.times_of(stage_cost(cost_, place(stage, first, end), strategy_.recompute));
     return *known;
   }
 
-  Composer& composer_;
+  const Layout& layout_;
   const Strategy& strategy_;
   const ModelLayers& layers_;
   const ModelCost& cost_;
@@ -186,8 +186,8 @@ void visit_moves(PricedLayouts& priced, const StageLayers& layout, Visit visit) 
 
 class FasterLayout {
  public:
-  FasterLayout(const Request& base, Composer& composer, const Strategy& strategy, Verdict verdict)
-      : base_(base), verdict_(verdict), priced_(composer, strategy) {}
+  FasterLayout(const Request& base, const Layout& layout, const Strategy& strategy, Verdict verdict)
+      : base_(base), verdict_(verdict), priced_(layout, strategy) {}
 
   // Returns the fastest layout found that has the verdict.
   std::optional<StageLayers> fastest(const StageLayers& own) {
@@ -320,9 +320,9 @@ std::optional<Strategy> with_layers_by_time(const Request& base, Composer& compo
                                             Verdict verdict) {
   if (strategy.pipeline_parallel == 1 || model_copies(strategy.schedule) > 1 || strategy.recompute.window)
     return std::nullopt;
-  composer.set_layout(strategy);
   const StageLayers own = layers_by_stage(base.model, strategy);
-  std::optional<StageLayers> best = FasterLayout(base, composer, strategy, verdict).fastest(own);
+  const Layout layout = composer.layout(strategy);
+  std::optional<StageLayers> best = FasterLayout(base, layout, strategy, verdict).fastest(own);
   if (!best || *best == own) return std::nullopt;
   Strategy placed = strategy;
   placed.stage_layers.clear();

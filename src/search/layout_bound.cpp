@@ -21,10 +21,6 @@ StagePlace whole_model(const ModelLayers& layers, const Strategy& strategy) {
 
 }  // namespace
 
-Seconds layout_bound(Composer& composer, const Strategy& strategy) {
-  return composer.least_iteration(strategy);
-}
-
 // With R_k the time of a microbatch on rank k, T their sum, p ranks and n > p microbatches, 1F1B takes at least
 //
 //   T + (n - p + M) R_M + sum over k > M of R_k         for each rank M [schedule/makespan.hpp, all q = p - 1]
@@ -33,15 +29,14 @@ Seconds layout_bound(Composer& composer, const Strategy& strategy) {
 // that is then (n - 1) / p, so the weighted mean of the bounds is T (n + p - 1) / p, however T is divided. Other
 // schedules take at least the mean of what ranks compute, n T / p. A pass takes as long as its kernels or its
 // launches; the longer of the two sums is no longer than the sum of the longer ones.
-Seconds placed_bound(Composer& composer, const Strategy& strategy) {
-  const LayerPrices& prices = composer.layers();
-  const StagePlace whole = whole_model(prices.layers(), strategy);
-  const ModelCost& cost = composer.layers().cost({});
-  const ChunkSpans spans = chunk_spans(composer.shape(), composer.times_of(stage_cost(cost, whole, {})), {},
-                                       0, composer.overlap_loss());
-  const double p = real(composer.shape().ranks);
-  const double n = real(composer.shape().microbatches);
-  const bool fills = composer.shape().kind == ScheduleKind::one_forward_one_backward && n > p;
+Seconds placed_bound(const Layout& layout, const Strategy& strategy) {
+  const StagePlace whole = whole_model(layout.layers().layers(), strategy);
+  const ModelCost& cost = layout.layers().cost({});
+  const ChunkSpans spans =
+      chunk_spans(layout.shape(), layout.times_of(stage_cost(cost, whole, {})), {}, 0, layout.overlap_loss());
+  const double p = real(layout.shape().ranks);
+  const double n = real(layout.shape().microbatches);
+  const bool fills = layout.shape().kind == ScheduleKind::one_forward_one_backward && n > p;
   return ((fills ? n + p - 1 : n) / p) * (spans.forward + spans.backward);
 }
 

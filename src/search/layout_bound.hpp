@@ -1,15 +1,12 @@
-// Lower bounds of the time of a layout, whatever it recomputes.
+// A lower bound of the time of a layout, whatever it recomputes and however its layers are placed.
 #pragma once
 
-#include "headroom/plan/composer.hpp"
+#include "headroom/plan/layout.hpp"
 
 namespace headroom {
 
-// Returns a time that no strategy with this layout and data sharding takes less than. Expects the layout to be
-// the one last set in the composer, and no recomputation.
-Seconds layout_bound(Composer& composer, const Strategy& strategy);
-
-// Returns the same for all placements of the layers on the ranks of a pipeline (search/layers_by_memory.hpp).
-Seconds placed_bound(Composer& composer, const Strategy& strategy);
+// Returns a time that no strategy with the data sharding of this one takes less than, for any placement of the layers
+// on the ranks of the layout's pipeline (search/layers_by_memory.hpp). Expects a strategy without recomputation.
+Seconds placed_bound(const Layout& layout, const Strategy& strategy);
 
 }  // namespace headroom

@@ -20,10 +20,10 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
   for (const Edits& change : changes_on_same_devices(plan.request)) {
     const Strategy strategy = changed(plan.request, change).strategy;
     if (!can_replace(plan.request, strategy, &composer.known_layers())) continue;
-    composer.set_layout(strategy);
-    const Seconds iteration = composer.iteration(strategy);
+    const Layout layout = composer.layout(strategy);
+    const Seconds iteration = layout.iteration(strategy);
     if (iteration >= (fastest ? fastest->iteration : plan.timing->iteration.total)) continue;
-    const RankPeak peak = composer.peak(strategy);
+    const RankPeak peak = layout.peak(strategy);
     Bytes needed = peak.bytes;
     if (verdict_of(plan.request, needed) != Verdict::does_not_fit) {
       // The tensors have room. Whether PyTorch's reserved memory has room is known only after following the
@@ -46,10 +46,10 @@ std::optional<NarrowerPlan> in_fp8(const Plan& plan) {
     Strategy strategy = request.strategy;
     strategy.precision = precision;
     if (!illegalities(request, strategy).empty()) continue;
-    composer.set_layout(strategy);
-    const Seconds iteration = composer.iteration(strategy);
+    const Layout layout = composer.layout(strategy);
+    const Seconds iteration = layout.iteration(strategy);
     if (iteration >= (fastest ? fastest->iteration : plan.timing->iteration.total)) continue;
-    const Bytes peak = composer.peak(strategy).bytes;
+    const Bytes peak = layout.peak(strategy).bytes;
     fastest = NarrowerPlan{precision, iteration, peak, verdict_of(plan.request, peak)};
   }
   if (fastest) {
@@ -107,11 +107,11 @@ std::vector<LeftOut> left_out(const Plan& plan, const Space& space) {
         window ? holds(asked(request, strategy, &composer.known_layers()), all_rules)
                : admits(open, any, strategy) && can_replace(request, strategy, &composer.known_layers());
     if (strategy == request.strategy || !possible) return;
-    composer.set_layout(strategy);
-    const Bytes peak = composer.peak(strategy).bytes;
+    const Layout layout = composer.layout(strategy);
+    const Bytes peak = layout.peak(strategy).bytes;
     if (verdict_of(request, peak) > plan.verdict) return;
-    if (!window && composer.least_iteration(strategy) >= most) return;
-    const Seconds iteration = composer.iteration(strategy);
+    if (!window && layout.least_iteration(strategy) >= most) return;
+    const Seconds iteration = layout.iteration(strategy);
     if (iteration < most) list.push_back({.change = change, .iteration = iteration, .peak = peak});
   };
   for (const Edits& change : changes_on_same_devices(open)) consider(change);

@@ -44,16 +44,16 @@ class Neighbourhood {
                                      Keeps keeps) {
     candidate.strategy = strategy;
     candidate.held.reset();
-    composer_.set_layout(strategy);
-    candidate.iteration = composer_.least_iteration(strategy);
+    const Layout layout = composer_.layout(strategy);
+    candidate.iteration = layout.least_iteration(strategy);
     if (!keeps(std::as_const(candidate))) return std::nullopt;
-    const RankPeak peak = composer_.peak(strategy);
+    const RankPeak peak = layout.peak(strategy);
     candidate.peak = peak.bytes;
     candidate.peak_rank = peak.rank;
     candidate.verdict = verdict_of(base_, peak.bytes);
     if (candidate.verdict > verdict) return std::nullopt;
-    candidate.iteration = composer_.iteration(strategy);
-    candidate.mfu = composer_.mfu(candidate.iteration);
+    candidate.iteration = layout.iteration(strategy);
+    candidate.mfu = layout.mfu(candidate.iteration);
     return keeps(std::as_const(candidate)) ? std::optional(std::move(candidate)) : std::nullopt;
   }
 

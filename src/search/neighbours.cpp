@@ -98,16 +98,17 @@ std::vector<Strategy> nearest_that_fit(const Request& base, const Space& space, 
   };
   std::map<Sizes, Neighbour> nearest;
   Composer composer(base);
+  std::optional<Layout> placed;
   const auto consider = [&](const Strategy& candidate) {
     const Sizes key = sizes_of(candidate);
     const double far = distance(strategy, candidate);
     const auto found = nearest.find(key);
     if (found != nearest.end() && found->second.distance <= far) return;
-    if (composer.peak(candidate).bytes > base.system.memory) return;
+    if (placed->peak(candidate).bytes > base.system.memory) return;
     nearest.insert_or_assign(key, Neighbour{far, candidate});
   };
   visit_all(
-      base, space, [&](const Strategy& layout) { composer.set_layout(layout); }, consider);
+      base, space, [&](const Strategy& layout) { placed = composer.layout(layout); }, consider);
   std::vector<Neighbour> neighbours;
   neighbours.reserve(nearest.size());
   for (auto& [key, neighbour] : nearest) neighbours.push_back(std::move(neighbour));

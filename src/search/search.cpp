@@ -150,11 +150,11 @@ class Worker {
     for (const ShardingChoice& sharding : choices) {
       Strategy strategy = with_sharding(layout, sharding);
       const bool same_layout = set && same_passes(*set, sharding, layout, base_.software);
-      if (!same_layout) composer_.set_layout(strategy, recomputations_);
+      if (!same_layout) placed_ = composer_.layout(strategy, recomputations_);
       set = sharding;
-      const Seconds of_sharding = layout_bound(composer_, strategy);
+      const Seconds of_sharding = placed_->least_iteration(strategy);
       least = std::min(least, of_sharding.count());
-      if (placed && !same_layout) least = std::min(least, placed_bound(composer_, strategy).count());
+      if (placed && !same_layout) least = std::min(least, placed_bound(*placed_, strategy).count());
       if (best_ && best_->iteration <= of_sharding) continue;
       for (const Recomputation& recompute : recomputations_) {
         if (recompute.layers > 0 || recompute.window || recompute.policy == RecomputePolicy::ops) continue;
@@ -188,7 +188,7 @@ class Worker {
       candidate.strategy = strategy;
       const ShardingChoice sharding = sharding_choice(candidate.strategy);
       if (!set || !same_passes(*set, sharding, layout, base_.software))
-        composer_.set_layout(with_sharding(layout, sharding), recomputations_);
+        placed_ = composer_.layout(with_sharding(layout, sharding), recomputations_);
       set = sharding;
       consider(candidate);
       if (placed == 0 || candidate.verdict == Verdict::fits || candidate.strategy.recompute.window) return;
@@ -197,16 +197,16 @@ class Worker {
     };
     visit_strategies(base_, layout, choices, recomputations_, visit, &known_);
     if (too_large_.empty() || stopped_) return;
-    for (auto& [of, strategy] : layers_by_memory_.fitting(composer_, too_large_)) {
+    for (auto& [of, strategy] : layers_by_memory_.fitting(*placed_, too_large_)) {
       Candidate other{.strategy = std::move(strategy), .place = places_[of]};
-      composer_.set_layout(other.strategy);
+      placed_ = composer_.layout(other.strategy);
       consider(other);
     }
   }
 
   // Sets the memory of a candidate.
   bool fits(Candidate& candidate, bool* of_host = nullptr) {
-    const RankPeak peak = composer_.peak(candidate.strategy);
+    const RankPeak peak = placed_->peak(candidate.strategy);
     candidate.peak = peak.bytes;
     candidate.peak_rank = peak.rank;
     candidate.verdict = verdict_of(base_, peak.bytes);
@@ -215,8 +215,8 @@ class Worker {
   }
 
   void timed(Candidate& candidate) {
-    candidate.iteration = composer_.iteration(candidate.strategy);
-    candidate.mfu = composer_.mfu(candidate.iteration);
+    candidate.iteration = placed_->iteration(candidate.strategy);
+    candidate.mfu = placed_->mfu(candidate.iteration);
     if (!best_ || candidate < *best_) best_ = candidate;
   }
 
@@ -231,7 +231,7 @@ class Worker {
     }
     ++counts.feasible;
     if (!has_closed_form(strategy)) {
-      candidate.iteration = composer_.least_iteration(strategy);
+      candidate.iteration = placed_->least_iteration(strategy);
       if (found.beats(candidate)) return;
     }
     ++effort.timed;
@@ -244,6 +244,7 @@ class Worker {
   const Shard shard_;
   const Watch& watch_;
   Composer composer_;
+  std::optional<Layout> placed_;  // of the strategies that are looked at
   KnownLayers known_;
   std::int64_t listed_longest_ = 0;
   ScheduleKind listed_schedule_ = ScheduleKind::one_forward_one_backward;

@@ -24,16 +24,15 @@ Rank rank_of(const Request& request, const Space& space, Seconds time) {
   visit_layouts(
       request, space,
       [&](const Strategy& layout) {
-        composer.set_layout(layout);
+        const Layout placed = composer.layout(layout);
         Strategy strategy = layout;
         for (const Recomputation& recompute : recomputations(request, space, layout)) {
           strategy.recompute = recompute;
           for (const ShardingChoice& sharding : sharding_choices(request, space, layout)) {
             strategy.data_sharding = sharding.data_sharding;
-            if (composer.peak(strategy).bytes > request.system.memory) continue;
+            if (placed.peak(strategy).bytes > request.system.memory) continue;
             ++rank.feasible;
-            const bool faster =
-                composer.least_iteration(strategy) < time && composer.iteration(strategy) < time;
+            const bool faster = placed.least_iteration(strategy) < time && placed.iteration(strategy) < time;
             rank.faster += faster ? 1 : 0;
           }
         }

@@ -99,34 +99,43 @@ TEST_CASE("composer: what it was asked before changes no answer") {
   CHECK(rc::check([&] {
     const Request request = any_request();
     Composer composer(request);
+    struct Asked {
+      Layout layout;
+      Strategy strategy;
+      RankPeak peak;
+      Seconds iteration;
+    };
+    std::vector<Asked> earlier;
     for (int i = 0; i < 12; ++i) {
       const std::optional<Strategy> strategy = any_strategy(request);
       if (!strategy) continue;
       ++legal;
       const Evaluation fresh = Composer(request).evaluate(*strategy);
       const Plan& plan = account(fresh);
-      if (*rc::gen::arbitrary<bool>()) {
-        RC_ASSERT(composer.evaluate(*strategy) == fresh);
-      } else {
-        composer.set_layout(*strategy);
-      }
+      Layout layout = composer.layout(*strategy);
+      if (*rc::gen::arbitrary<bool>()) RC_ASSERT(composer.evaluate(*strategy) == fresh);
       if (*rc::gen::arbitrary<bool>()) {
         // Another question about the layout in between.
         Strategy other = *strategy;
         other.recompute = {.policy = RecomputePolicy::full};
         other.recompute.window = false;
         if (!shards_gradients(other)) other.data_sharding = DataSharding::none, other.shard_size = 0;
-        const RankPeak least = composer.peak(other);
+        const RankPeak least = layout.peak(other);
         RC_ASSERT(least.bytes > Bytes(0));
-        RC_ASSERT(composer.iteration(other) > Seconds(0));
+        RC_ASSERT(layout.iteration(other) > Seconds(0));
       }
-      const RankPeak highest = composer.peak(*strategy);
+      const RankPeak highest = layout.peak(*strategy);
       RC_ASSERT(highest == (RankPeak{plan.peak_rank, peak(plan)}));
       RC_ASSERT(verdict_of(request, highest.bytes) == plan.verdict);
-      const Seconds iteration = composer.iteration(*strategy);
+      const Seconds iteration = layout.iteration(*strategy);
       RC_ASSERT(iteration == plan.timing->iteration.total);
-      RC_ASSERT(composer.least_iteration(*strategy) <= iteration);
-      RC_ASSERT(composer.mfu(iteration) == plan.timing->throughput.mfu);
+      RC_ASSERT(layout.least_iteration(*strategy) <= iteration);
+      RC_ASSERT(layout.mfu(iteration) == plan.timing->throughput.mfu);
+      earlier.push_back({std::move(layout), *strategy, highest, iteration});
+    }
+    for (const Asked& asked : earlier) {
+      RC_ASSERT(asked.layout.peak(asked.strategy) == asked.peak);
+      RC_ASSERT(asked.layout.iteration(asked.strategy) == asked.iteration);
     }
   }));
   CHECK(legal > 100);

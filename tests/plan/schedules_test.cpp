@@ -49,10 +49,10 @@ TEST_CASE("schedules: short questions and the whole account agree, one after the
     const Plan plan = account(evaluate(request));
     const IterationTime& time = plan.timing->iteration;
     CAPTURE(name_of(kind));
-    composer.set_layout(request.strategy);
-    CHECK(composer.peak(request.strategy) == RankPeak{plan.peak_rank, peak(plan)});
-    CHECK(composer.iteration(request.strategy) == time.total);
-    CHECK(composer.least_iteration(request.strategy) <= time.total);
+    const Layout layout = composer.layout(request.strategy);
+    CHECK(layout.peak(request.strategy) == RankPeak{plan.peak_rank, peak(plan)});
+    CHECK(layout.iteration(request.strategy) == time.total);
+    CHECK(layout.least_iteration(request.strategy) <= time.total);
     const ReplayedSchedule replayed = replay_schedule(time.shape, time.times);
     CHECK(time.schedule.makespan.count() == doctest::Approx(replayed.makespan.count()));
     Seconds sum;
@@ -177,10 +177,10 @@ TEST_CASE(
   CHECK(beside.allocator->allocated - apart.allocator->allocated <
         3 / layers * apart.ranks[0].activations.at_peak.layers);
   Composer composer(request);
-  composer.set_layout(request.strategy);
-  CHECK(composer.peak(request.strategy) == RankPeak{beside.peak_rank, peak(beside)});
-  CHECK(composer.iteration(request.strategy) == beside.timing->iteration.total);
-  CHECK(composer.least_iteration(request.strategy) <= beside.timing->iteration.total);
+  const Layout layout = composer.layout(request.strategy);
+  CHECK(layout.peak(request.strategy) == RankPeak{beside.peak_rank, peak(beside)});
+  CHECK(layout.iteration(request.strategy) == beside.timing->iteration.total);
+  CHECK(layout.least_iteration(request.strategy) <= beside.timing->iteration.total);
   request.strategy.recompute = {.policy = RecomputePolicy::full};
   CHECK(illegalities(request.model, request.strategy, request.workload, request.software).front().where ==
         "overlap_expert_all_to_all");

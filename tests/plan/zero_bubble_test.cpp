@@ -46,10 +46,10 @@ TEST_CASE("zero bubble: the first rank holds what it holds under 1F1B, the other
   }
   const Request request = zero_bubble();
   Composer composer(request);
-  composer.set_layout(request.strategy);
-  CHECK(composer.peak(request.strategy) == RankPeak{apart.peak_rank, peak(apart)});
-  CHECK(composer.iteration(request.strategy) == apart.timing->iteration.total);
-  CHECK(composer.least_iteration(request.strategy) <= apart.timing->iteration.total);
+  const Layout layout = composer.layout(request.strategy);
+  CHECK(layout.peak(request.strategy) == RankPeak{apart.peak_rank, peak(apart)});
+  CHECK(layout.iteration(request.strategy) == apart.timing->iteration.total);
+  CHECK(layout.least_iteration(request.strategy) <= apart.timing->iteration.total);
 }
 
 TEST_CASE("zero bubble: explain counts what an estimate counts") {

@@ -16,8 +16,8 @@ std::optional<Bytes> least_peak(const Request& request, const Space& space) {
   std::optional<Bytes> least;
   Composer composer(request);
   for (const Strategy& strategy : strategies(request, space)) {
-    composer.set_layout(strategy);
-    const Bytes peak = composer.peak(strategy).bytes;
+    const Layout layout = composer.layout(strategy);
+    const Bytes peak = layout.peak(strategy).bytes;
     least = std::min(least.value_or(peak), peak);
   }
   return least;

@@ -49,7 +49,7 @@ struct Score {
 std::vector<Score> brute_force(const Request& request, std::int64_t most_layers) {
   const OpTable table = layer_ops(request.model.architecture);
   Composer composer(request);  // whose questions are held to whole accounts by tests of their own
-  composer.set_layout(request.strategy);
+  const Layout layout = composer.layout(request.strategy);
   std::vector<Score> scores;
   for (std::uint64_t ops = 0; ops < std::uint64_t{1} << table.ops().size(); ++ops) {
     for (std::int64_t layers = 1; layers <= (ops == 0 ? 1 : most_layers); ++layers) {
@@ -58,7 +58,7 @@ std::vector<Score> brute_force(const Request& request, std::int64_t most_layers)
       for (std::size_t i = 0; i < table.ops().size(); ++i) {
         if (OpSet(ops).contains(i)) asked.recompute.ops.emplace_back(table.ops()[i].name);
       }
-      scores.push_back({composer.peak(asked).bytes, composer.iteration(asked)});
+      scores.push_back({layout.peak(asked).bytes, layout.iteration(asked)});
     }
   }
   std::sort(scores.begin(), scores.end(), [](const Score& x, const Score& y) {
@@ -157,9 +157,8 @@ class Assigned {
                        *request.system.performance, request.software))),
         places_(stage_places(request.model, request.strategy)),
         parameters_(parameters_by_rank(request.model, request.strategy, request.workload)),
-        composer_(request) {
-    composer_.set_layout(request.strategy);
-  }
+        composer_(request),
+        layout_(composer_.layout(request.strategy)) {}
 
   Assignment operator()(const std::vector<LayerChoice>& by_rank) {
     const auto& [model, system, software, strategy, workload, detail, margin, insisted] = request_;
@@ -179,7 +178,7 @@ class Assigned {
                               .reserved = reserved(system, software, strategy)};
       result.peak = std::max(result.peak, total(memory));
     }
-    result.iteration = composer_.iteration(costs);
+    result.iteration = layout_.iteration(costs);
     return result;
   }
 
@@ -190,6 +189,7 @@ class Assigned {
   std::vector<StagePlace> places_;
   std::vector<Parameters> parameters_;
   Composer composer_;
+  Layout layout_;
 };
 
 TEST_CASE("frontier: each rank for itself is as trying every assignment of sets to ranks") {

@@ -53,8 +53,8 @@ std::optional<FullPipeline> any_full_pipeline() {
       balanced_layers(request.model.layers, strategy.pipeline_parallel, end_loads(request.model));
   request.strategy = strategy;
   Composer composer(request);
-  composer.set_layout(strategy);
-  request.system.memory = *rc::gen::element(0.8, 0.9, 0.95, 1.0, 1.04) * composer.peak(strategy).bytes;
+  const Layout layout = composer.layout(strategy);
+  request.system.memory = *rc::gen::element(0.8, 0.9, 0.95, 1.0, 1.04) * layout.peak(strategy).bytes;
   return full;
 }
 
@@ -70,10 +70,10 @@ TEST_CASE("layers by memory: what a rank would hold is what it holds where the l
     other.strategy.stage_layers = *rc::gen::elementOf(all);
     const Plan plan = account(evaluate(other));
     Composer composer(request);
-    composer.set_layout(request.strategy);
+    const Layout layout = composer.layout(request.strategy);
     for (std::size_t rank = 0; rank < plan.ranks.size(); ++rank) {
-      RC_ASSERT(composer.rank_total(request.strategy, static_cast<std::int64_t>(rank),
-                                    other.strategy.stage_layers[rank]) == total(plan.ranks[rank]));
+      RC_ASSERT(layout.rank_total(request.strategy, static_cast<std::int64_t>(rank),
+                                  other.strategy.stage_layers[rank]) == total(plan.ranks[rank]));
     }
   }));
 }
@@ -89,20 +89,20 @@ TEST_CASE(
     if (!full) return;
     const Request& request = full->request;
     Composer composer(request);
-    composer.set_layout(request.strategy);
-    if (verdict_of(request, composer.peak(request.strategy).bytes) == Verdict::fits) return;
+    const Layout layout = composer.layout(request.strategy);
+    if (verdict_of(request, layout.peak(request.strategy).bytes) == Verdict::fits) return;
     LayersByMemory by_memory(request, full->space);
     RC_ASSERT(by_memory.applies(request.strategy));
-    const std::optional<Strategy> found = by_memory.fitting(composer, request.strategy);
+    const std::optional<Strategy> found = by_memory.fitting(layout, request.strategy);
 
     std::optional<Seconds> fastest;
     Strategy strategy = request.strategy;
     for (const std::vector<std::int64_t>& layers :
          placements(request.model.layers, strategy.pipeline_parallel)) {
       strategy.stage_layers = layers;
-      composer.set_layout(strategy);
-      if (verdict_of(request, composer.peak(strategy).bytes) != Verdict::fits) continue;
-      const Seconds time = composer.iteration(strategy);
+      const Layout other = composer.layout(strategy);
+      if (verdict_of(request, other.peak(strategy).bytes) != Verdict::fits) continue;
+      const Seconds time = other.iteration(strategy);
       fastest = std::min(time, fastest.value_or(time));
     }
     RC_ASSERT(found.has_value() == fastest.has_value());
@@ -111,9 +111,9 @@ TEST_CASE(
       return;
     }
     ++placed;
-    composer.set_layout(*found);
-    RC_ASSERT(verdict_of(request, composer.peak(*found).bytes) == Verdict::fits);
-    slowest = std::max(slowest, composer.iteration(*found) / *fastest);
+    const Layout fitting = composer.layout(*found);
+    RC_ASSERT(verdict_of(request, fitting.peak(*found).bytes) == Verdict::fits);
+    slowest = std::max(slowest, fitting.iteration(*found) / *fastest);
   }));
   CHECK(placed >= 10);
   CHECK(none >= 10);

@@ -51,8 +51,8 @@ std::optional<Request> any_pipeline() {
   request.system.memory = 10'000'000_MiB;
   if (!illegalities(request.model, strategy, request.workload, request.software).empty()) return std::nullopt;
   Composer composer(request);
-  composer.set_layout(strategy);
-  request.system.memory = *rc::gen::element(0.9, 1.0, 1.06, 1.2, 4.0) * composer.peak(strategy).bytes;
+  const Layout layout = composer.layout(strategy);
+  request.system.memory = *rc::gen::element(0.9, 1.0, 1.06, 1.2, 4.0) * layout.peak(strategy).bytes;
   return request;
 }
 
@@ -68,13 +68,13 @@ TEST_CASE("layers by time: what a rank would hold is what it holds where the lay
     Composer composer(*request);
     const Evaluation evaluation = composer.evaluate(other);
     const Plan& plan = account(evaluation);
-    composer.set_layout(request->strategy);
-    const std::vector<StagePlace> places = stage_places(composer.layers().layers(), other);
+    const Layout layout = composer.layout(request->strategy);
+    const std::vector<StagePlace> places = stage_places(layout.layers().layers(), other);
     for (std::int64_t rank = 0; rank < other.pipeline_parallel; ++rank) {
       std::vector<StagePlace> chunks;
       for (std::int64_t chunk = 0; chunk < other.virtual_pipeline; ++chunk)
-        chunks.push_back(places[index(stage_of(composer.shape(), rank, chunk))]);
-      RC_ASSERT(composer.rank_total(request->strategy, rank, chunks) == total(plan.ranks[index(rank)]));
+        chunks.push_back(places[index(stage_of(layout.shape(), rank, chunk))]);
+      RC_ASSERT(layout.rank_total(request->strategy, rank, chunks) == total(plan.ranks[index(rank)]));
     }
   }));
 }
@@ -90,9 +90,9 @@ TEST_CASE("layers by time: they fit where any layout does, and take little longe
     if (!request) return;
     Composer composer(*request);
     const auto time_of = [&](const Strategy& strategy) -> std::optional<Seconds> {
-      composer.set_layout(strategy);
-      if (verdict_of(*request, composer.peak(strategy).bytes) != Verdict::fits) return std::nullopt;
-      return composer.iteration(strategy);
+      const Layout layout = composer.layout(strategy);
+      if (verdict_of(*request, layout.peak(strategy).bytes) != Verdict::fits) return std::nullopt;
+      return layout.iteration(strategy);
     };
     const Strategy& own = request->strategy;
     const bool interleaves = own.virtual_pipeline > 1;
@@ -211,16 +211,16 @@ TEST_CASE("layers by time: DeepSeek-V3's layouts by hand are met or beaten") {
                     .workload = {.global_batch = hand.global_batch, .sequence = 4096}};
     REQUIRE(illegalities(request.model, hand.strategy, request.workload, request.software).empty());
     Composer composer(request);
-    composer.set_layout(hand.strategy);
-    const Seconds by_hand = composer.iteration(hand.strategy);
+    const Layout layout = composer.layout(hand.strategy);
+    const Seconds by_hand = layout.iteration(hand.strategy);
     Strategy open = hand.strategy;  // laid as the search lays it
     open.stage_layers = balanced_layers(layer_loads(request.model), std::ssize(hand.strategy.stage_layers),
                                         end_loads(request.model));
     const std::optional<Strategy> placed = with_layers_by_time(request, composer, open);
     REQUIRE(placed.has_value());
-    composer.set_layout(*placed);
-    CHECK(composer.iteration(*placed) <= by_hand);
-    CHECK(verdict_of(request, composer.peak(*placed).bytes) == Verdict::fits);
+    const Layout faster = composer.layout(*placed);
+    CHECK(faster.iteration(*placed) <= by_hand);
+    CHECK(verdict_of(request, faster.peak(*placed).bytes) == Verdict::fits);
   }
 }
 

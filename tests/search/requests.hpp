@@ -34,6 +34,7 @@ inline std::vector<PlacedStrategy> placed_strategies(const Request& base, const 
   const Request request = with_insisted(base, space);
   std::vector<PlacedStrategy> all;
   Composer composer(request);
+  std::optional<Layout> balanced;
   LayersByMemory by_memory(request, space);
   std::int64_t place = 0;
   visit_layouts(
@@ -47,17 +48,17 @@ inline std::vector<PlacedStrategy> placed_strategies(const Request& base, const 
         std::vector<std::int64_t> places;
         std::int64_t of_layout = 0;
         visit_strategies(request, layout, choices, list, [&](const Strategy& strategy) {
-          composer.set_layout(with_sharding(layout, sharding_choice(strategy)));
+          balanced = composer.layout(with_sharding(layout, sharding_choice(strategy)));
           all.push_back({strategy, place + of_layout});
           if (placed && !strategy.recompute.window &&
-              verdict_of(request, composer.peak(strategy).bytes) != Verdict::fits) {
+              verdict_of(request, balanced->peak(strategy).bytes) != Verdict::fits) {
             too_large.push_back(strategy);
             places.push_back(place + of_layout + count);
           }
           ++of_layout;
         });
         if (placed) {
-          for (const auto& other : by_memory.fitting(composer, too_large)) {
+          for (const auto& other : by_memory.fitting(*balanced, too_large)) {
             all.push_back({other.strategy, places[other.of]});
           }
         }

@@ -213,22 +213,23 @@ TEST_CASE(
           const std::vector<Recomputation> list = recomputations(request, space, layout);
           Request asked = request;
           std::optional<ShardingChoice> set;
+          std::optional<Layout> placed;
           const bool listed = *rc::gen::arbitrary<bool>();
           const std::vector<ShardingChoice> choices = sharding_choices(request, space, layout);
           visit_strategies(request, layout, choices, list, [&](const Strategy& strategy) {
             const ShardingChoice choice = sharding_choice(strategy);
             const Strategy first = with_sharding(layout, choice);
             const bool anew = !set || !same_passes(*set, choice, layout, request.software);
-            if (anew && listed) composer.set_layout(first, list);  // timed together
-            if (anew && !listed) composer.set_layout(first);
+            if (anew && listed) placed = composer.layout(first, list);  // timed together
+            if (anew && !listed) placed = composer.layout(first);
             set = choice;
             asked.strategy = strategy;
             const Plan plan = account(evaluate(asked));
-            RC_ASSERT(composer.peak(strategy) == (RankPeak{plan.peak_rank, peak(plan)}));
-            const Seconds iteration = composer.iteration(strategy);
+            RC_ASSERT(placed->peak(strategy) == (RankPeak{plan.peak_rank, peak(plan)}));
+            const Seconds iteration = placed->iteration(strategy);
             RC_ASSERT(iteration == plan.timing->iteration.total);
-            RC_ASSERT(composer.least_iteration(strategy) <= iteration);
-            RC_ASSERT(composer.mfu(iteration) == plan.timing->throughput.mfu);
+            RC_ASSERT(placed->least_iteration(strategy) <= iteration);
+            RC_ASSERT(placed->mfu(iteration) == plan.timing->throughput.mfu);
           });
           return true;
         },

@@ -32,8 +32,8 @@ std::vector<Seconds> times_of(const Request& request, const Space& space) {
   std::vector<Seconds> times;
   for (const PlacedStrategy& it : placed_strategies(request, space)) {
     Composer composer(request);
-    composer.set_layout(it.strategy);
-    times.push_back(composer.iteration(it.strategy));
+    const Layout layout = composer.layout(it.strategy);
+    times.push_back(layout.iteration(it.strategy));
   }
   return times;
 }

@@ -15,13 +15,13 @@ std::vector<Candidate> all_that_fit(const Request& request, const Space& space) 
   std::vector<Candidate> candidates;
   Composer composer(request);
   for (const Strategy& strategy : strategies(request, space)) {
-    composer.set_layout(strategy);
-    const RankPeak peak = composer.peak(strategy);
+    const Layout layout = composer.layout(strategy);
+    const RankPeak peak = layout.peak(strategy);
     if (peak.bytes > request.system.memory) continue;
     candidates.push_back({.strategy = strategy,
                           .verdict = verdict_of(request, peak.bytes),
                           .peak = peak.bytes,
-                          .iteration = composer.iteration(strategy)});
+                          .iteration = layout.iteration(strategy)});
   }
   return candidates;
 }

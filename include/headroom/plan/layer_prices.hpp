@@ -1,5 +1,4 @@
-// Memory and cost of a model's layers, embedding and output layer on a system, for one sharding and batch
-// after another. Each result is computed once and stored. Symbolic results serve all strategies that shard
+// Memory and cost of a model's layers, embedding and output layer on a system, by sharding and batch. Each result is computed once and stored. Symbolic results serve all strategies that shard
 // alike. Numeric results serve all strategies with the same t, context parallelism, expert sharding, b and
 // sequence parallelism, and are stored for each set of recomputed ops.
 #pragma once
@@ -20,39 +19,23 @@
 
 namespace headroom {
 
+class PricedLayers;
+
 class LayerPrices {
  public:
   // Keeps a reference to the request; ignores the request's strategy.
   explicit LayerPrices(const Request& base);
+  LayerPrices(const LayerPrices&) = delete;  // what it returns refers to it
+  LayerPrices& operator=(const LayerPrices&) = delete;
 
-  // Selects the sharding and batch of `strategy` for the queries below.
-  void select(const Strategy& strategy);
+  // Returns the layers under the sharding and batch of a strategy. Keeps references to this and to the strategy.
+  PricedLayers of(const Strategy& strategy);
 
-  [[nodiscard]] const ModelLayers& layers() const {
-    return now_ == nullptr ? known_.usual() : *now_->symbolic->layers;
-  }
   KnownLayers& known_layers() { return known_; }
-  // Returns the layers of the strategy last selected.
-  [[nodiscard]] const std::shared_ptr<const ModelLayers>& shared_layers() const {
-    return now_->symbolic->layers;
-  }
-  [[nodiscard]] const ModelParameters& parameters() const { return now_->parameters; }
-  const ModelActivations& activations(const Recomputation& recompute);
-  // Returns what is held for separate weight-gradient passes.
-  const DeferredActivations& deferred();
-  // Returns the dummy gradients that a rank with `counts` layers of each kind keeps for the whole run.
-  Bytes dummy_gradients(const KindCounts& counts);
-  // Returns the bytes of one microbatch's logits on the last stage.
-  [[nodiscard]] Bytes logits() const;
-  // Expects a system whose performance is known.
-  const ModelCost& cost(const Recomputation& recompute);
-  // Returns the prices op by op. Expects a system whose performance is known.
-  const PricedModel& prices();
-  // Return how layers of a kind are sharded, and the values that their symbols are bound to.
-  [[nodiscard]] const Sharding& sharding(std::size_t kind) const { return now_->symbolic->of_kinds[kind]; }
-  [[nodiscard]] Bindings letters(std::size_t kind) const;
 
  private:
+  friend class PricedLayers;
+
   // Results by recomputation. The number of recomputed layers and the method are ignored.
   template <class T>
   struct ByRecomputation {
@@ -104,15 +87,49 @@ class LayerPrices {
                          Precision, PrecisionScope, std::optional<Group>, bool, bool, bool, bool, bool, Lora>;
 
   Symbolic& symbolic_of(const Strategy& strategy);
-  const ModelActivations& before_offloading(const Recomputation& recompute);
 
   const Request& base_;
   KnownLayers known_;
   std::deque<Symbolic> symbolic_;
   std::map<Key, Priced> priced_;
-  Strategy strategy_;
-  Priced* now_ = nullptr;
-  ByRecomputation<ModelActivations>* offloaded_ = nullptr;  // of `now_`; null: nothing is offloaded
+};
+
+// A model's layers under one sharding and batch.
+class PricedLayers {
+ public:
+  [[nodiscard]] const ModelLayers& layers() const { return *symbolic().layers; }
+  [[nodiscard]] const std::shared_ptr<const ModelLayers>& shared_layers() const { return symbolic().layers; }
+  [[nodiscard]] const ModelParameters& parameters() const { return priced_->parameters; }
+  [[nodiscard]] const ModelActivations& activations(const Recomputation& recompute) const;
+  // Returns what is held for separate weight-gradient passes.
+  [[nodiscard]] const DeferredActivations& deferred() const;
+  // Returns the dummy gradients that a rank with `counts` layers of each kind keeps for the whole run.
+  [[nodiscard]] Bytes dummy_gradients(const KindCounts& counts) const;
+  // Returns the bytes of one microbatch's logits on the last stage.
+  [[nodiscard]] Bytes logits() const;
+  // Expects a system whose performance is known.
+  [[nodiscard]] const ModelCost& cost(const Recomputation& recompute) const;
+  // Returns the prices op by op. Expects a system whose performance is known.
+  [[nodiscard]] const PricedModel& prices() const;
+  // Return how layers of a kind are sharded, and the values that their symbols are bound to.
+  [[nodiscard]] const Sharding& sharding(std::size_t kind) const { return symbolic().of_kinds[kind]; }
+  [[nodiscard]] Bindings letters(std::size_t kind) const;
+
+ private:
+  friend class LayerPrices;
+  using Offloaded = LayerPrices::ByRecomputation<ModelActivations>;
+  PricedLayers(const Request& base, const Strategy& strategy, LayerPrices::Priced& priced,
+               Offloaded* offloaded)
+      : base_(&base), strategy_(&strategy), priced_(&priced), offloaded_(offloaded) {}
+
+  [[nodiscard]] LayerPrices::Symbolic& symbolic() const { return *priced_->symbolic; }
+  [[nodiscard]] Bindings letters() const;
+  [[nodiscard]] const ModelActivations& before_offloading(const Recomputation& recompute) const;
+
+  const Request* base_;
+  const Strategy* strategy_;
+  LayerPrices::Priced* priced_;
+  Offloaded* offloaded_;  // null: nothing is offloaded
 };
 
 }  // namespace headroom

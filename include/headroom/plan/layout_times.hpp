@@ -22,16 +22,12 @@ struct LayoutStages {
 
 class LayoutTimes {
  public:
-  // Keeps references to both arguments.
-  LayoutTimes(const Request& base, LayerPrices& layers);
-
-  // Sets the layout for the queries below. Expects layer prices selected for this layout. `most` are the
-  // parameters of the pipeline rank that has the most; `most_matrices` are the matrices among them. Keeps
-  // references to the stages and the recomputations. Several recomputations are timed together where that
-  // takes little longer than timing one.
-  void set(const Strategy& layout, const ScheduleShape& shape, const LayoutStages& stages,
-           const Parameters& most, const MatrixList& most_matrices,
-           std::span<const Recomputation> recomputations);
+  // `most` are the parameters of the pipeline rank that has the most; `most_matrices` are the matrices among them.
+  // Keeps references to the request, the strategy, the layers, the stages and the recomputations. Several
+  // recomputations are timed together where that takes little longer than timing one.
+  LayoutTimes(const Request& base, const Strategy& layout, const PricedLayers& layers,
+              const ScheduleShape& shape, const LayoutStages& stages, const Parameters& most,
+              const MatrixList& most_matrices, std::span<const Recomputation> recomputations);
 
   // Returns the pass times of any virtual stage with this cost.
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
@@ -84,13 +80,12 @@ class LayoutTimes {
   [[nodiscard]] ScheduleTimes empty_times(std::vector<std::int64_t> windows) const;  // without stages
 
   const Request& base_;
-  LayerPrices& layers_;
-
-  Strategy layout_;
-  ScheduleShape shape_;
-  const LayoutStages* places_ = nullptr;
-  Parameters most_;
-  MatrixList most_matrices_;
+  const Strategy& layout_;
+  const PricedLayers& layers_;
+  const ScheduleShape& shape_;
+  const LayoutStages& places_;
+  const Parameters most_;
+  const MatrixList most_matrices_;
   bool layout_timed_ = false;
   std::vector<StageCost>
       plain_;  // of the distinct stages, without exchanges; set if passes exchange with ranks or the host
@@ -102,7 +97,7 @@ class LayoutTimes {
   std::span<const Recomputation> recomputations_;
   std::size_t last_place_ = 0;                     // of the last query
   std::vector<std::optional<Seconds>> makespans_;  // of the recomputations, if known
-  std::vector<std::vector<ChunkSpans>> spans_;
+  std::array<std::vector<ChunkSpans>, most_pipelines_at_once> spans_;
 };
 
 }  // namespace headroom

@@ -54,8 +54,8 @@ class Feasibility {
   bool fits_within(const Space& space, Seconds most);
 
  private:
-  bool fits(const Strategy& strategy) {
-    return verdict_of(base_, composer_.peak(strategy).bytes) == Verdict::fits;
+  [[nodiscard]] bool fits(const Layout& placed, const Strategy& strategy) const {
+    return verdict_of(base_, placed.peak(strategy).bytes) == Verdict::fits;
   }
   bool fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory);
   bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "headroom/plan/composer.hpp"
+#include "headroom/plan/layout.hpp"
 #include "headroom/search/space.hpp"
 
 namespace headroom {
@@ -28,9 +28,9 @@ class LayersByMemory {
   // layout must be the one balanced by time for its ranks, and placement possible as described above.
   bool applies(const Strategy& layout);
 
-  // Returns the strategy with its layers placed by memory, if any placement fits with the margin. Expects a
-  // layout to which placement applies() and that was last set in the composer, and no window.
-  std::optional<Strategy> fitting(Composer& composer, const Strategy& strategy) const;
+  // Returns the strategy with its layers placed by memory, if any placement fits with the margin. Expects the
+  // strategy's layout, to which placement applies(), and no window.
+  std::optional<Strategy> fitting(const Layout& layout, const Strategy& strategy) const;
 
   // Returns the strategies that placement makes fit, each with its index in the list (`of`). Expects the
   // strategies of a layout that do not fit as they are, in the order of recomputations(). For full
@@ -40,7 +40,7 @@ class LayersByMemory {
     std::size_t of = 0;
     Strategy strategy;
   };
-  std::vector<Placed> fitting(Composer& composer, std::span<const Strategy> strategies) const;
+  std::vector<Placed> fitting(const Layout& layout, std::span<const Strategy> strategies) const;
 
  private:
   const Request& base_;

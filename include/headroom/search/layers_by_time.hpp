@@ -29,7 +29,7 @@ namespace headroom {
 
 // Returns the strategy with the fastest layout found that has at most this verdict, if it differs from the
 // strategy's own. Returns nothing if there is none, or if the strategy's schedule has two copies of the
-// model, or a window. Sets the composer's layout. Expects a legal strategy and known performance.
+// model, or a window. Expects a legal strategy and known performance.
 std::optional<Strategy> with_layers_by_time(const Request& base, Composer& composer, const Strategy& strategy,
                                             Verdict verdict = Verdict::fits);
 
