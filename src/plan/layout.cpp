@@ -47,6 +47,8 @@ Layout::~Layout() = default;
 
 RankPeak Layout::peak(const Strategy& strategy) const { return parts_->memory.peak(strategy); }
 
+Bytes Layout::least_peak(const Strategy& strategy) const { return parts_->memory.least_peak(strategy); }
+
 const std::vector<RankMemory>& Layout::ranks(const Strategy& strategy) const {
   return parts_->memory.ranks(strategy);
 }

@@ -210,6 +210,14 @@ RankPeak LayoutMemory::peak(const Strategy& strategy) {
   return highest;
 }
 
+Bytes LayoutMemory::least_peak(const Strategy& strategy) const {
+  EXPECTS(!strategy.recompute.window);
+  Bytes most;
+  for (const Holding& holding : holdings_)
+    most = std::max(most, holding.state[index(strategy.data_sharding)] + kept_by_stack(holding));
+  return most;
+}
+
 Bytes LayoutMemory::rank_total(std::int64_t rank, std::span<const PassActivations> passes) const {
   const Holding& holding = holding_of(rank);
   const Bytes state = holding.state[index(layout_.data_sharding)];

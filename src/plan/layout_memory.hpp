@@ -36,6 +36,7 @@ class LayoutMemory {
 
   // See Layout.
   RankPeak peak(const Strategy& strategy);
+  [[nodiscard]] Bytes least_peak(const Strategy& strategy) const;
   const std::vector<RankMemory>& ranks(const Strategy& strategy);
   Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers);
   Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::span<const StagePlace> chunks);

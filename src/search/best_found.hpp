@@ -23,6 +23,11 @@ class BestFound {
   // Returns whether adding a strategy like `least`, with at least this time, would change nothing.
   [[nodiscard]] bool beats(const Candidate& least) const;
 
+  // Returns whether adding a strategy that does not fit and needs at least this would change nothing.
+  [[nodiscard]] bool has_nearer(Bytes least) const {
+    return !best_.empty() || (nearest_ && nearest_->peak < least);
+  }
+
   // Writes the lists into a result, and `nearest` if its count of feasible strategies is 0.
   void fill(SearchResult& result) const;
 

@@ -156,6 +156,7 @@ class Worker {
       least = std::min(least, of_sharding.count());
       if (placed && !same_layout) least = std::min(least, placed_bound(*placed_, strategy).count());
       if (best_ && best_->iteration <= of_sharding) continue;
+      if (too_much_state(strategy)) continue;
       for (const Recomputation& recompute : recomputations_) {
         if (recompute.layers > 0 || recompute.window || recompute.policy == RecomputePolicy::ops) continue;
         strategy.recompute = recompute;
@@ -220,9 +221,23 @@ class Worker {
     if (!best_ || candidate < *best_) best_ = candidate;
   }
 
+  // Returns what a strategy holds besides activations, if that alone is too much. Windows, and what the host holds,
+  // need the whole account.
+  [[nodiscard]] std::optional<Bytes> too_much_state(const Strategy& strategy) const {
+    if (strategy.recompute.window || offloads(strategy.offload)) return std::nullopt;
+    const Bytes least = placed_->least_peak(strategy);
+    if (verdict_of(base_, least) != Verdict::does_not_fit) return std::nullopt;
+    return least;
+  }
+
   void consider(Candidate& candidate) {
     const Strategy& strategy = candidate.strategy;
     ++counts.evaluated;
+    if (const auto least = too_much_state(strategy); least && found.has_nearer(*least)) {
+      ++too_large;
+      candidate.verdict = Verdict::does_not_fit;
+      return;
+    }
     bool of_host = false;
     if (!fits(candidate, &of_host)) {
       ++(of_host ? too_large_for_host : too_large);

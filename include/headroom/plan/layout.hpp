@@ -32,6 +32,8 @@ class Layout {
   ~Layout();
 
   [[nodiscard]] RankPeak peak(const Strategy& strategy) const;
+  // Returns a lower bound of peak(): what the fullest GPU holds besides activations. Expects no window.
+  [[nodiscard]] Bytes least_peak(const Strategy& strategy) const;
   // Returns the memory of every rank. The reference holds until the next call.
   [[nodiscard]] const std::vector<RankMemory>& ranks(const Strategy& strategy) const;
   // Returns what a rank would hold at its peak with `layers` layers. Expects a model with one kind of layer,

@@ -55,7 +55,9 @@ class Feasibility {
 
  private:
   [[nodiscard]] bool fits(const Layout& placed, const Strategy& strategy) const {
-    return verdict_of(base_, placed.peak(strategy).bytes) == Verdict::fits;
+    const bool hopeless =
+        !strategy.recompute.window && verdict_of(base_, placed.least_peak(strategy)) != Verdict::fits;
+    return !hopeless && verdict_of(base_, placed.peak(strategy).bytes) == Verdict::fits;
   }
   bool fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory);
   bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);
