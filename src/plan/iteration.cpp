@@ -53,29 +53,50 @@ std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
 
 }  // namespace
 
-Seconds recompute_time(const PassCost& recompute, const PassCost& backward, Seconds backward_time,
-                       const HostRates& rates, const Software& software) {
-  if (recompute == PassCost{}) return Seconds(0);
-  return pass_time(recompute + backward, rates, software) - backward_time;
-}
-
 const PassCost& backward_after_recompute(const StageCost& stage, ScheduleKind schedule) {
   return has_weight_passes(schedule) ? stage.backward_data : stage.backward;
 }
 
+namespace {
+
+PassCost without_exchanges(PassCost pass) {
+  pass.communication = std::max(pass.communication - pass.expert_communication, Seconds(0));
+  pass.expert_communication = Seconds(0);
+  return pass;
+}
+
+bool exchanges(const PassCost& pass) { return pass.expert_communication > Seconds(0); }
+
+}  // namespace
+
+void add_recomputation(PassTimes& times, const StageCost& stage, ScheduleKind schedule,
+                       const HostRates& rates, const Software& software) {
+  const PassCost& after = backward_after_recompute(stage, schedule);
+  const auto both_take = [&](const PassCost& recompute, const PassCost& backward) {
+    return pass_time(recompute + backward, rates, software);
+  };
+  const bool recomputes = stage.recompute != PassCost{};
+  const Seconds all = recomputes ? both_take(stage.recompute, after) : times.backward;
+  times.recompute = all - times.backward;
+  const Seconds backward_hidden =
+      exchanges(after) ? both_take(stage.recompute, without_exchanges(after)) : all;
+  times.backward_exchanges = all - backward_hidden;
+  const Seconds both_hidden = exchanges(stage.recompute)
+                                  ? both_take(without_exchanges(stage.recompute), without_exchanges(after))
+                                  : backward_hidden;
+  times.recompute_exchanges = backward_hidden - both_hidden;
+}
+
 PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRates& rates,
                      const Software& software) {
-  const PassCost& after_recompute = backward_after_recompute(stage, schedule);
-  const Seconds backward = pass_time(after_recompute, rates, software);
   PassTimes times{.forward = pass_time(stage.forward, rates, software),
-                  .recompute = recompute_time(stage.recompute, after_recompute, backward, rates, software),
-                  .backward = backward};
+                  .backward = pass_time(backward_after_recompute(stage, schedule), rates, software)};
   if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
   if (software.delay_weight_gradients && !has_weight_passes(schedule))
-    times.delayed_weight = std::min(backward, pass_time(stage.backward_weight, rates, software));
-  times.forward_exchanges = stage.forward.expert_communication;
-  times.recompute_exchanges = stage.recompute.expert_communication;
-  times.backward_exchanges = after_recompute.expert_communication;
+    times.delayed_weight = std::min(times.backward, pass_time(stage.backward_weight, rates, software));
+  if (exchanges(stage.forward))
+    times.forward_exchanges = times.forward - pass_time(without_exchanges(stage.forward), rates, software);
+  add_recomputation(times, stage, schedule, rates, software);
   return times;
 }
 

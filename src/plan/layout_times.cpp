@@ -84,9 +84,8 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
       stage.times = times_of(stage.cost);
     }
     stage.cost.recompute = recompute_cost(cost, places_.distinct[i], recompute);
-    stage.times.recompute =
-        recompute_time(stage.cost.recompute, backward_after_recompute(stage.cost, shape_.kind),
-                       stage.times.backward, base_.system.performance->rates.host, base_.software);
+    add_recomputation(stage.times, stage.cost, shape_.kind, base_.system.performance->rates.host,
+                      base_.software);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
 #include "headroom/io/model_file.hpp"
 #include "plan/requests.hpp"
@@ -89,6 +90,41 @@ TEST_CASE("iteration: passes for weights apart do the same work, in no less time
     CHECK(apart.backward + apart.backward_weight >= merged.backward);
     CHECK(apart.backward < merged.backward);
   }
+}
+
+TEST_CASE(
+    "iteration: a longer exchange between experts never shortens a pair of passes, nor hides more of it") {
+  CHECK(rc::check([] {
+    const HostRates rates = gpt3_timed().system.performance->rates.host;
+    const auto some = [] { return Seconds(1e-4 * static_cast<double>(*rc::gen::inRange(0, 1000))); };
+    const auto pass = [&](Seconds exchange) {
+      return PassCost{.gemm = some(), .expert_communication = exchange, .host = some()};
+    };
+    StageCost stage{.forward = pass(some()),
+                    .recompute = *rc::gen::arbitrary<bool>() ? pass(some()) : PassCost{},
+                    .backward_data = pass(some()),
+                    .backward_weight = pass(Seconds(0))};
+    const auto exchanging = [&] {
+      for (PassCost* const it : {&stage.forward, &stage.recompute, &stage.backward_data})
+        it->communication = it->expert_communication;
+      stage.backward = stage.backward_data + stage.backward_weight;
+    };
+    exchanging();
+    const Software software{.delay_weight_gradients = *rc::gen::arbitrary<bool>()};
+    const ScheduleKind kind =
+        *rc::gen::element(ScheduleKind::one_forward_one_backward, ScheduleKind::dualpipe);
+    const double loss = 0.01 * *rc::gen::inRange(0, 100);
+    const auto pair = [&] {
+      const PassTimes times = pass_times(stage, kind, rates, software);
+      RC_ASSERT(times.forward_exchanges <= stage.forward.expert_communication + Seconds(1e-12));
+      return total(times) - hidden_beside(times, times, loss);
+    };
+    const Seconds sooner = pair();
+    PassCost* const longer = *rc::gen::element(&stage.forward, &stage.recompute, &stage.backward_data);
+    longer->expert_communication += some();
+    exchanging();
+    RC_ASSERT(pair() >= sooner - Seconds(1e-12));
+  }));
 }
 
 TEST_CASE("throughput: eq. 7 over time, devices and peak, with attention in full or halved by the mask") {

@@ -1,5 +1,6 @@
 // Schedules as a user asks for them: what each takes and holds in a plan, by the composer's short questions and in full.
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
 #include "headroom/answer/explain.hpp"
 #include "headroom/answer/trace.hpp"
@@ -184,6 +185,37 @@ TEST_CASE(
   request.strategy.recompute = {.policy = RecomputePolicy::full};
   CHECK(illegalities(request.model, request.strategy, request.workload, request.software).front().where ==
         "overlap_expert_all_to_all");
+}
+
+TEST_CASE("schedules: a slower network never makes an iteration faster, also where the host is the limit") {
+  CHECK(rc::check([] {
+    Request request = with_experts(*rc::gen::element(ScheduleKind::one_forward_one_backward,
+                                                     ScheduleKind::dualpipe_v, ScheduleKind::dualpipe));
+    Strategy& strategy = request.strategy;
+    if (strategy.schedule == ScheduleKind::one_forward_one_backward) {
+      strategy.overlap_expert_all_to_all = true;
+      strategy.pipeline_parallel = 1;
+      strategy.recompute = {.policy = RecomputePolicy::selective};
+    }
+    strategy.data_parallel = 8 * *rc::gen::inRange(1, 3);
+    request.workload.global_batch = strategy.data_parallel * 2 * *rc::gen::inRange(4, 7);
+    request.software.overlap_grad_reduce = *rc::gen::arbitrary<bool>();
+    request.software.overlap_param_gather = request.software.overlap_grad_reduce;
+    Rates& rates = request.system.performance->rates;
+    rates.collectives.overlap_loss.value = 0.1 * *rc::gen::inRange(0, 10);
+    rates.host.operation.value = *rc::gen::inRange(1, 20) * rates.host.operation.value;
+    const auto takes = [&] { return account(settled(evaluate(request))).timing->iteration.total; };
+    const auto slow_by = [&](double factor) {
+      for (BytesPerSecond* const rate :
+           {&rates.collectives.ring_bandwidth.value, &rates.collectives.low_latency_bandwidth.value,
+            &request.system.performance->network.nic_bandwidth})
+        *rate = *rate / factor;
+    };
+    slow_by(*rc::gen::inRange(1, 10));
+    const Seconds before = takes();
+    slow_by(1 + 0.1 * *rc::gen::inRange(1, 50));
+    RC_ASSERT(takes() >= (1 - 1e-9) * before);
+  }));
 }
 
 TEST_CASE("schedules: delayed weight gradients hide what passes in pairs leave of exchanges") {

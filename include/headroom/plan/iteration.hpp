@@ -69,13 +69,14 @@ struct IterationTime {
   friend bool operator==(const IterationTime&, const IterationTime&) = default;
 };
 
-// Returns the time that recomputation adds to a backward pass. Both together keep the host busy as one pass.
-Seconds recompute_time(const PassCost& recompute, const PassCost& backward, Seconds backward_time,
-                       const HostRates& rates, const Software& software);
 // Returns the times of the backward passes that the schedule has. Separate passes for inputs and weights take
 // no less in total, since the overlap of GPU and host is decided for each pass.
 PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRates& rates,
                      const Software& software);
+// Sets the members of `times` that depend on the stage's recomputation. Recomputation and the backward pass
+// keep the host busy as one pass.
+void add_recomputation(PassTimes& times, const StageCost& stage, ScheduleKind schedule,
+                       const HostRates& rates, const Software& software);
 // Returns the backward pass that follows a recomputation: the whole pass, or the input-gradient pass.
 const PassCost& backward_after_recompute(const StageCost& stage, ScheduleKind schedule);
 
