@@ -87,9 +87,11 @@ void add_recomputation(PassTimes& times, const StageCost& stage, ScheduleKind sc
   times.recompute_exchanges = backward_hidden - both_hidden;
 }
 
-PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRates& rates,
+PassTimes pass_times(const StageCost& stage, const ScheduleShape& shape, const HostRates& rates,
                      const Software& software) {
-  PassTimes times{.forward = pass_time(stage.forward, rates, software),
+  const ScheduleKind schedule = shape.kind;
+  const Race race = overlaps_passes(shape) ? Race{} : stage.race;
+  PassTimes times{.forward = forward_time(stage.forward, race, rates, software),
                   .backward = pass_time(backward_after_recompute(stage, schedule), rates, software)};
   if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
   if (software.delay_weight_gradients && !has_weight_passes(schedule))

@@ -25,7 +25,7 @@ LayoutTimes::LayoutTimes(const Request& base, const Strategy& layout, const Pric
       makespans_(recomputations.size()) {}
 
 PassTimes LayoutTimes::times_of(const StageCost& stage) const {
-  return pass_times(stage, shape_.kind, base_.system.performance->rates.host, base_.software);
+  return pass_times(stage, shape_, base_.system.performance->rates.host, base_.software);
 }
 
 double LayoutTimes::overlap_loss() const {

@@ -97,6 +97,11 @@ PassCost run_again(const OpCost& op, const RecomputedOps& recomputed) {
   return cost;
 }
 
+Race race_of(const OpCost& op) {
+  const Race alone = race_of_op(op.forward.host, device_time(op.forward) - op.forward.drained, op.kernels);
+  return op.host_waits ? wait_for_device * alone : alone;
+}
+
 }  // namespace
 
 LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed) {
@@ -104,6 +109,7 @@ LayerCost table_cost(const PricedTable& table, const RecomputedOps& recomputed) 
   for (std::size_t i = 0; i < table.ops.size(); ++i) {
     const OpCost& op = table.ops[i];
     sum.forward += op.forward;
+    sum.race = sum.race * race_of(op);
     sum.backward_data += op.backward_data;
     sum.backward_weight += op.backward_weight;
     if ((recomputed.ops & op_bit(i)) != 0) sum.recompute += run_again(op, recomputed);

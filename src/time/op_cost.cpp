@@ -319,6 +319,7 @@ class Pricing {
   // Sets the host time of the passes. Each is a graph, part of a graph, or launched op by op.
   void launch() {
     const LaunchTimes each = launch_times(setting_.performance.rates.host, setting_.software);
+    cost_.host_waits = work_.host_waits;
     if (work_.host_waits) cost_.forward.drained = each.operation;
     const std::int64_t graphs = work_.launched == Launched::first_of_graph ? 1 : 0;
     const auto of_pass = [&](PassCost& pass, double launches, std::int64_t in_graphs) {
@@ -329,6 +330,8 @@ class Pricing {
       pass.host = host_time(static_cast<double>(pass.operations), launches, each);
     };
     of_pass(cost_.forward, launches_.forward, graphs);
+    cost_.kernels = static_cast<double>(cost_.forward.operations) +
+                    (work_.launched == Launched::alone ? launches_.forward : 0);
     of_pass(cost_.backward_data, launches_.backward_data, graphs);
     of_pass(cost_.backward_weight, launches_.backward_weight, 0);
   }

@@ -62,6 +62,7 @@ ModelCost model_cost(const PricedModel& model, const ModelLayers& layers, const 
   for (std::size_t i = 0; i < model.kinds.size(); ++i) {
     cost.kinds.push_back(
         table_cost(model.kinds[i], recomputed_ops_of(layers.kinds[i], recompute, model.sharding)));
+    cost.kinds.back().begins = layers.kinds[i].position == KindPosition::first;
   }
   return cost;
 }
@@ -92,12 +93,40 @@ PassCost recompute_cost(const ModelCost& cost, const StagePlace& place, const Re
   return sum;
 }
 
+namespace {
+
+// Returns the race through the forward pass of a stage. Kinds that are neither layers nor before them follow.
+Race race_through(const ModelCost& cost, const StagePlace& place) {
+  const auto in_stage_waits = [&](std::size_t i) {
+    return place.of_kind[i] > 0 && waits(cost.kinds[i].race);
+  };
+  bool any = false;
+  for (std::size_t i = 0; i < cost.kinds.size(); ++i) any = any || in_stage_waits(i);
+  if (!any) return {};
+  const PassCost& scales = cost.scales.forward;
+  Race race = race_of_op(scales.host, device_time(scales), real(scales.operations));
+  KindCounts ends = place.of_kind;
+  for (const LayerRun& run : place.runs) ends[run.kind] -= run.count;
+  const auto add_ends = [&](bool begin) {
+    for (std::size_t i = 0; i < cost.kinds.size(); ++i) {
+      if (cost.kinds[i].begins == begin) race = race * in_a_row(ends[i], cost.kinds[i].race);
+    }
+  };
+  add_ends(true);
+  for (const LayerRun& run : place.runs) race = race * in_a_row(run.count, cost.kinds[run.kind].race);
+  add_ends(false);
+  return race;
+}
+
+}  // namespace
+
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
   StageCost stage{.forward = cost.scales.forward,
                   .recompute = recompute_cost(cost, place, recompute),
                   .backward = cost.scales.backward,
                   .backward_data = cost.scales.backward,
-                  .backward_weight = {}};
+                  .backward_weight = {},
+                  .race = race_through(cost, place)};
   for (std::size_t i = 0; i < cost.kinds.size(); ++i) {
     const std::int64_t count = place.of_kind[i];
     if (count == 0) continue;
@@ -128,6 +157,12 @@ Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& 
   const double q = rates.balance.value;
   // The term of the longer one is 1.
   return longer * std::pow(1 + std::pow(std::min(device, host) / longer, q), 1 / q);
+}
+
+Seconds forward_time(const PassCost& cost, const Race& race, const HostRates& rates,
+                     const Software& software) {
+  const Seconds ahead = pass_time(cost, rates, software);
+  return waits(race) && !software.blocking_launches ? std::max(ahead, race.both) : ahead;
 }
 
 }  // namespace headroom

@@ -202,7 +202,7 @@ class Passes {
     units_.push_back({.kind = kind,
                       .count = count,
                       .exchange = exchange,
-                      .forward = pass_time(cost.forward, rates_.host, software_),
+                      .forward = forward_time(cost.forward, cost.race, rates_.host, software_),
                       .backward = pass_time(back, rates_.host, software_)});
   }
 
@@ -306,6 +306,12 @@ StageCost with_exchanges(StageCost stage, const ModelExchanges& exchanges, const
     pass.data_communication += shown;
     pass.host_communication += with_host;
   };
+  if (waits(stage.race)) {
+    Seconds more = times.exposed_forward + times.exposed_host_forward;
+    for (std::size_t i = 0; i < exchanges.kinds.size(); ++i)
+      more += real(place.of_kind[i]) * device_time(exchanges.kinds[i].gather_copies);
+    stage.race = stage.race * Race{.host = {}, .both = more, .device = more};
+  }
   add(stage.forward, times.exposed_forward, times.exposed_host_forward);
   add(stage.backward, times.exposed_backward, times.exposed_host_backward);
   return stage;

@@ -198,7 +198,7 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     }
     for (std::size_t stage = 0; stage < stages.size(); ++stage) {
       RC_ASSERT(iteration.times.stages[stage] ==
-                pass_times(stages[stage], strategy.schedule, system.performance->rates.host, software));
+                pass_times(stages[stage], iteration.shape, system.performance->rates.host, software));
     }
     const ReplayedSchedule replayed = replay_schedule(iteration.shape, iteration.times);
     const double ratio = replayed.makespan / iteration.schedule.makespan;

@@ -81,9 +81,9 @@ TEST_CASE("iteration: passes for weights apart do the same work, in no less time
     const PassCost both = stage.backward_data + stage.backward_weight;
     CHECK(device_time(both) / device_time(stage.backward) == doctest::Approx(1));
     CHECK(both.operations == stage.backward.operations);
-    const PassTimes merged =
-        pass_times(stage, ScheduleKind::one_forward_one_backward, rates, request.software);
-    const PassTimes apart = pass_times(stage, ScheduleKind::zero_bubble_h1, rates, request.software);
+    const PassTimes merged = pass_times(stage, {}, rates, request.software);
+    const PassTimes apart =
+        pass_times(stage, {.kind = ScheduleKind::zero_bubble_h1}, rates, request.software);
     CHECK(merged.backward_weight == Seconds(0));
     CHECK(apart.forward == merged.forward);
     CHECK(apart.backward_weight > Seconds(0));
@@ -115,7 +115,7 @@ TEST_CASE(
         *rc::gen::element(ScheduleKind::one_forward_one_backward, ScheduleKind::dualpipe);
     const double loss = 0.01 * *rc::gen::inRange(0, 100);
     const auto pair = [&] {
-      const PassTimes times = pass_times(stage, kind, rates, software);
+      const PassTimes times = pass_times(stage, {.kind = kind}, rates, software);
       RC_ASSERT(times.forward_exchanges <= stage.forward.expert_communication + Seconds(1e-12));
       return total(times) - hidden_beside(times, times, loss);
     };

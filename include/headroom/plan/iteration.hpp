@@ -70,8 +70,9 @@ struct IterationTime {
 };
 
 // Returns the times of the backward passes that the schedule has. Separate passes for inputs and weights take
-// no less in total, since the overlap of GPU and host is decided for each pass.
-PassTimes pass_times(const StageCost& stage, ScheduleKind schedule, const HostRates& rates,
+// no less in total, since the overlap of GPU and host is decided for each pass. While the host waits for the
+// device in a forward pass, the device goes on with an overlapping backward pass.
+PassTimes pass_times(const StageCost& stage, const ScheduleShape& shape, const HostRates& rates,
                      const Software& software);
 // Sets the members of `times` that depend on the stage's recomputation. Recomputation and the backward pass
 // keep the host busy as one pass.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headroom/time/op_cost.hpp"
+#include "headroom/time/race.hpp"
 
 namespace headroom {
 
@@ -13,7 +14,9 @@ struct LayerCost {
   PassCost forward;
   PassCost backward_data;
   PassCost backward_weight;
-  PassCost recompute;  // forward work that the backward pass repeats first
+  PassCost recompute;   // forward work that the backward pass repeats first
+  Race race;            // through the forward pass
+  bool begins = false;  // comes before the layers of the model
   Extrapolations beyond;
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };

@@ -95,6 +95,8 @@ struct OpCost {
   Seconds reduction;         // part of forward communication: reduce-scatters after the op
   Seconds reduction_copies;  // part of memory-bound time: copies for reduce-scatters
   std::vector<std::pair<ValueId, double>> made;  // outputs of a linear, as fractions of all its outputs
+  double kernels = 1;                            // that the host launches in the forward pass
+  bool host_waits = false;                       // before the op
   friend bool operator==(const OpCost&, const OpCost&) = default;
 };
 

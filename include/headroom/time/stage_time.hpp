@@ -16,6 +16,7 @@ struct StageCost {
   PassCost backward;       // without recomputation; input and weight gradients in one pass
   PassCost backward_data;  // the same work in two passes
   PassCost backward_weight;
+  Race race;  // through the forward pass, if the host waits in it; of nothing otherwise
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
@@ -68,5 +69,10 @@ std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& mod
 // for the device, the device idles until the next launch, which counts as device time. With blocking launches
 // the two take turns.
 Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software);
+// Returns the time of a forward pass, in which the host may wait for the device. What it was ahead until then
+// does not help it later. Backward passes wait for nothing. What recomputation repeats of a forward pass is
+// priced as if the host did not wait.
+Seconds forward_time(const PassCost& cost, const Race& race, const HostRates& rates,
+                     const Software& software);
 
 }  // namespace headroom
