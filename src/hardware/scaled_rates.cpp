@@ -9,8 +9,9 @@ namespace {
 constexpr std::array<std::string_view, 2> by_peak{"tile_peak", "power_cap"};
 constexpr std::array<std::string_view, 5> by_memory{"result_bandwidth", "memory_bandwidth", "split_bandwidth",
                                                     "row_bandwidth", "bandwidth"};
-constexpr std::array<std::string_view, 5> by_links{
-    "low_latency_bandwidth", "ring_bandwidth", "local_bandwidth", "switch_bandwidth", "receive_bandwidth"};
+constexpr std::array<std::string_view, 7> by_links{
+    "low_latency_bandwidth", "ring_bandwidth",     "local_bandwidth",  "switch_bandwidth",
+    "receive_bandwidth",     "dispatch_bandwidth", "combine_bandwidth"};
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {

@@ -72,6 +72,12 @@ inline constexpr auto deepep_fields = [](auto& fields, auto& deepep) {
   fields.required_object("combine", deepep.combine, token_kernel_fields);
 };
 
+inline constexpr auto hybridep_fields = [](auto& fields, auto& hybridep) {
+  visit_hybridep("collectives.hybridep", hybridep, [&](std::string_view, std::string_view name, auto& value) {
+    fields.required_object(name, value, sourced_fields);
+  });
+};
+
 inline constexpr std::string_view rate_groups[] = {
     "kernels", "products", "flash_attention", "streaming", "collectives", "network", "host"};
 
@@ -97,6 +103,8 @@ inline constexpr auto rate_fields = [](auto& fields, auto& rates) {
       if (group == "collectives") {
         members.object("nvls", all.collectives.nvls, nvls_fields);
         members.object("deepep", all.collectives.deepep, deepep_fields);
+        members.object("hybridep", all.collectives.hybridep, hybridep_fields);
+        members.object("hybridep_over_nodes", all.collectives.hybridep_over_nodes, hybridep_fields);
         members.required_object("fitted_ranks", all.collectives.fitted_ranks, range_fields);
         members.required_object("fitted_bytes", all.collectives.fitted_bytes, range_fields);
         members.object("held_out_ratios", all.collectives.held_out_ratios, range_fields);

@@ -38,6 +38,8 @@ std::string assumed_rates(const Request& request, const Extrapolations& beyond) 
   const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
     if (rate.origin != Origin::assumed || !uses(group, flash, beyond)) return;
+    if (group.starts_with("collectives.hybridep") && request.strategy.moe_dispatcher != Dispatcher::hybridep)
+      return;
     if (name == "pytorch_speed" && software.attention_kernels == AttentionKernels::fitted) return;
     if (name == "fp8_speed" && !request.strategy.precision_scope.attention) return;
     if (group == "host" && name == "launch" && !launches_apart) return;

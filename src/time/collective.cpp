@@ -105,13 +105,16 @@ Seconds routed_time(const TokenRoute& route, Bytes bytes, const Group& group,
                     const Performance& performance) {
   const CollectiveRates& rates = performance.rates.collectives;
   const bool over_nodes = group.ranks > group.ranks_in_node;
-  if (!over_nodes && route.kernel == nullptr) return all_to_all_time(bytes, group.ranks, performance);
+  const bool measured = route.from_others > BytesPerSecond(0);
+  if (!over_nodes && route.kernel == nullptr && !measured)
+    return all_to_all_time(bytes, group.ranks, performance);
   const double speed = over_nodes ? beside_forwarding : 1;
   // All copies are forwarded to their ranks, except those that arrived at the right rank.
   const double in_node = real(group.ranks_in_node);
   Exchanged sent{.start = direct_start(rates),
                  .within = bytes * ((in_node - 1) / in_node) /
-                           (speed * rates.all_to_all.value * ring_bandwidth(in_node, performance)),
+                           (measured ? route.from_others
+                                     : speed * rates.all_to_all.value * ring_bandwidth(in_node, performance)),
                  .leaving = route.nodes_of_ranks * leaving_node(bytes, group)};
   if (const TokenKernelRates* const kernel = route.kernel) {
     sent.start = kernel->launch.value + route.tokens * kernel->token.value;

@@ -34,6 +34,8 @@ class Pricing {
       if (in_pieces) {
         pieces_ahead.add(time_of(forward, bytes, group), group.ranks);
       } else {
+        const Bytes map = routing_map_bytes(collective, group, setting_);
+        if (map > Bytes(0)) communicate(cost_.forward, CollectiveKind::all_gather, map, group);
         communicate(cost_.forward, forward, bytes, group, routes.forward);
         const Seconds copied = copy(cost_.forward, collective, forward, bytes);
         if (forward == CollectiveKind::reduce_scatter) {

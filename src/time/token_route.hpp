@@ -14,6 +14,11 @@ struct TokenRoutes {
   std::optional<TokenRoute> forward;
   std::optional<TokenRoute> backward;
 };
+// Returns the bytes of the map of all tokens to all experts that HybridEP's ranks gather ahead of a dispatch of
+// tokens: a byte for each pair [DeepEP, csrc/hybrid_ep/executor/executor.cu, allgather_routing_map]. Zero for
+// other collectives.
+Bytes routing_map_bytes(const Collective& collective, const Group& group, const Setting& setting);
+
 // Returns the routes of a collective. Their kernels belong to `setting.performance`, which must outlive them.
 TokenRoutes token_routes(const Collective& collective, const Group& group, const Setting& setting);
 

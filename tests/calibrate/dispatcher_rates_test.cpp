@@ -1,5 +1,6 @@
-// Rates of DeepEP's kernels against the tables that they were fitted to, within a node, and against those over nodes, which they were
-// not fitted to.
+// Rates of DeepEP's and HybridEP's kernels against the tables that they were fitted to, and against those over nodes, which they were not
+// fitted to.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -75,7 +76,67 @@ double median_absolute(std::vector<double> errors) {
   return quantile(std::move(errors), 0.5);
 }
 
+// A row of HybridEP's table [DeepEP, branch hybrid-ep, docs/README_Hybrid-EP.md]: 4096 tokens of 7168 numbers in BF16, top 8 of 8
+// experts a rank, 16 multiprocessors, kernels alone. GB/s count all copies of tokens that a rank receives or sends; over nodes of H100s,
+// one for each node of a token's experts.
+struct HybridEpRow {
+  const char* system;
+  std::int64_t ranks;
+  double dispatch, combine;
+};
+
+constexpr HybridEpRow hybridep_rows[] = {
+    {"dgx-b200-180g", 8, 734.95, 673.84}, {"gb200-nvl72", 8, 750.15, 684.27},
+    {"gb200-nvl72", 16, 661.93, 600.75},  {"gb200-nvl72", 24, 637.80, 565.53},
+    {"gb200-nvl72", 32, 629.79, 547.25},  {"gb200-nvl72", 36, 612.85, 543.27},
+    {"dgx-h100-80g", 16, 71.71, 62.95},   {"dgx-h100-80g", 32, 57.69, 57.46},
+    {"dgx-h100-80g", 64, 49.97, 49.77},
+};
+
+double error_of(const HybridEpRow& row, bool dispatch, const Performance& performance) {
+  const std::int64_t in_node = row.system == std::string("gb200-nvl72") ? 72 : 8;
+  const Group group{.ranks = row.ranks, .ranks_in_node = std::min(row.ranks, in_node)};
+  Bindings letters;
+  letters.bind(Symbol::experts, 8.0 * static_cast<double>(row.ranks)).bind(Symbol::experts_per_token, 8);
+  letters.bind(Symbol::expert_groups, 1).bind(Symbol::expert_groups_per_token, 1);
+  const bool over_nodes = group.ranks > group.ranks_in_node;
+  const double copies = parts_per_token(letters, static_cast<double>(row.ranks));
+  const double nodes = static_cast<double>(group.ranks) / static_cast<double>(group.ranks_in_node);
+  const double of_nodes = parts_per_token(letters, nodes);
+  const CollectiveRates& rates = performance.rates.collectives;
+  const HybridEpRates& own = over_nodes ? *rates.hybridep_over_nodes : *rates.hybridep;
+  const TokenRoute route{
+      .nodes_of_ranks = of_nodes / copies,
+      .from_others = dispatch ? own.dispatch_bandwidth.value : own.combine_bandwidth.value};
+  constexpr double token = 4096.0 * 7168 * 2;
+  const Seconds predicted = routed_time(route, Bytes(copies * token), group, performance);
+  const double measured =
+      (over_nodes ? of_nodes : copies) * token / (1e9 * (dispatch ? row.dispatch : row.combine));
+  return predicted.count() / measured - 1;
+}
+
 }  // namespace
+
+TEST_CASE("dispatchers: HybridEP's table within a node or a rack, and over nodes, of which two were fitted") {
+  for (const HybridEpRow& row : hybridep_rows) {
+    CAPTURE(row.system);
+    CAPTURE(row.ranks);
+    const Performance performance = *read_system(row.system).performance;
+    const bool rack = row.system == std::string("gb200-nvl72");
+    for (const bool dispatch : {true, false}) {
+      CAPTURE(dispatch);
+      const double error = error_of(row, dispatch, performance);
+      CAPTURE(error);
+      if (rack) {
+        CHECK(std::abs(error) < 0.1);
+      } else if (row.ranks > 16) {
+        CHECK(std::abs(error) < 0.06);
+      } else {
+        CHECK(std::abs(error) < 0.01);
+      }
+    }
+  }
+}
 
 SHARED_TEST_CASE(
     "dispatchers: DeepEP's kernels within a node are met by a launch, the tokens and the bytes") {

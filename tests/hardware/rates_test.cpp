@@ -41,7 +41,7 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
     int narrow = 0;
     visit_rates(system.performance->rates,
                 [&](std::string_view group, std::string_view name, const auto& rate) {
-                  ++(group.starts_with("products_by_dtype") ? narrow : count);
+                  ++(group.find("_by_dtype") != std::string_view::npos ? narrow : count);
                   CHECK_FALSE(rate.source.empty());
                   const bool at_bound = rate.source.starts_with("At a bound");
                   CHECK((!at_bound || rate.origin == Origin::assumed));
@@ -50,7 +50,8 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
                 });
     const Rates& rates = system.performance->rates;
     CHECK(count == 40 + (rates.grouped_products ? 6 : 0) + (rates.collectives.nvls ? 2 : 0) +
-                       (rates.collectives.deepep ? 6 : 0));
+                       (rates.collectives.deepep ? 6 : 0) + (rates.collectives.hybridep ? 2 : 0) +
+                       (rates.collectives.hybridep_over_nodes ? 2 : 0));
     // Tables of narrow products speak of bursts.
     for (const NarrowType& type : narrow_types) {
       const NarrowProductRates* const own = narrow_rates(rates, type.dtype);
@@ -68,6 +69,13 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
     // The backward pass was measured on the B200 and the H100, and on another A100; a sustained load not on B300.
     const bool h100 = system.name == "dgx-h100-80g";
     CHECK(assumed.erase("flash_attention.backward") == (h100 || system.name == "dgx-b200-180g" ? 0 : 1));
+    // HybridEP was measured within B200s and GB200s and between H100s.
+    for (const char* name : {"dispatch_bandwidth", "combine_bandwidth"}) {
+      const bool newer = system.name == "dgx-b300" || system.name == "gb300-nvl72";
+      CHECK(assumed.erase(std::string("collectives.hybridep.") + name) == (newer ? 1 : 0));
+      CHECK(assumed.erase(std::string("collectives.hybridep_over_nodes.") + name) ==
+            (system.name == "dgx-h200-141g" ? 1 : 0));
+    }
     const bool ampere = system.device.starts_with("A100");
     for (const char* name :
          {"flash_attention.softmax_width", "flash_attention.overlap_order", "flash_attention.fp8_speed"}) {

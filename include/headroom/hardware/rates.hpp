@@ -171,6 +171,14 @@ struct DeepEpRates {
   friend bool operator==(const DeepEpRates&, const DeepEpRates&) = default;
 };
 
+// Bandwidths of HybridEP's kernels: of what a rank receives from the other ranks of its node in a dispatch, or
+// sends to them in a combine. Over nodes, that includes what the node forwards.
+struct HybridEpRates {
+  Sourced<BytesPerSecond> dispatch_bandwidth;
+  Sourced<BytesPerSecond> combine_bandwidth;
+  friend bool operator==(const HybridEpRates&, const HybridEpRates&) = default;
+};
+
 // Rates of collectives between devices of a node. They run in the faster of two protocols
 // (time/collective.hpp).
 struct CollectiveRates {
@@ -185,6 +193,9 @@ struct CollectiveRates {
   Sourced<double> overlap_loss;       // share of a GEMM's throughput that an overlapped collective takes
   std::optional<NvlsRates> nvls;      // absent if switches do not sum
   std::optional<DeepEpRates> deepep;  // absent if DeepEP was not measured
+  // Absent if HybridEP was not measured: within a node, and over nodes.
+  std::optional<HybridEpRates> hybridep;
+  std::optional<HybridEpRates> hybridep_over_nodes;
   FittedRange fitted_ranks;
   FittedRange fitted_bytes;
   HeldOutRatios held_out_ratios;
@@ -292,6 +303,12 @@ void visit_deepep(R& rates, Visit visit) {
   visit_token_kernel("collectives.deepep.combine", rates.combine, visit);
 }
 
+template <class R, class Visit>
+void visit_hybridep(std::string_view group, R& rates, Visit visit) {
+  visit(group, "dispatch_bandwidth", rates.dispatch_bandwidth);
+  visit(group, "combine_bandwidth", rates.combine_bandwidth);
+}
+
 // Calls visit(group, name, value) for every Sourced value of the rates, in order.
 template <class R, class Visit>
 void visit_rates(R& rates, Visit visit) {
@@ -323,6 +340,9 @@ void visit_rates(R& rates, Visit visit) {
   visit("collectives", "overlap_loss", rates.collectives.overlap_loss);
   if (rates.collectives.nvls) visit_nvls("collectives.nvls", *rates.collectives.nvls, visit);
   if (rates.collectives.deepep) visit_deepep(*rates.collectives.deepep, visit);
+  if (rates.collectives.hybridep) visit_hybridep("collectives.hybridep", *rates.collectives.hybridep, visit);
+  if (rates.collectives.hybridep_over_nodes)
+    visit_hybridep("collectives.hybridep_over_nodes", *rates.collectives.hybridep_over_nodes, visit);
   visit("network", "nic_efficiency", rates.network.nic_efficiency);
   visit("network", "shared_nic_efficiency", rates.network.shared_nic_efficiency);
   visit("network", "step", rates.network.step);

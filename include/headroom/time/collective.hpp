@@ -80,6 +80,7 @@ struct TokenRoute {
   double nodes_of_ranks = 1;                 // nodes of a token's experts, over their ranks
   double tokens = 0;                         // tokens of a rank, if `kernel` counts them
   const TokenKernelRates* kernel = nullptr;  // measured kernel; null: rates of any all-to-all
+  BytesPerSecond from_others;  // measured, between a rank and the others of its node; 0: not measured
 };
 // Returns the time of a routed all-to-all. `bytes` count what a rank receives in the dispatch, or sends in
 // the combine.
