@@ -44,7 +44,10 @@ Rates scaled_rates(const Performance& base, const Device& device, const std::str
   Rates rates = base.rates;
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     auto& own = rates.products_by_dtype[i];
-    if (!has_peak(device, narrow_types[i].dtype)) own.reset();
+    if (!has_peak(device, narrow_types[i].dtype)) {
+      own.reset();
+      rates.quantization_by_dtype[i].reset();
+    }
     if (own) own->products.held_out_ratios.reset();
     if (own && own->grouped) own->grouped->held_out_ratios.reset();
   }

@@ -78,6 +78,11 @@ inline constexpr auto hybridep_fields = [](auto& fields, auto& hybridep) {
   });
 };
 
+inline constexpr auto quantizations_fields = [](auto& fields, auto& by_dtype) {
+  for (std::size_t i = 0; i < narrow_types.size(); ++i)
+    fields.object(name_of(narrow_types[i].dtype), by_dtype[i], quantization_fields);
+};
+
 inline constexpr std::string_view rate_groups[] = {
     "kernels", "products", "flash_attention", "streaming", "collectives", "network", "host"};
 
@@ -112,6 +117,7 @@ inline constexpr auto rate_fields = [](auto& fields, auto& rates) {
     });
   }
   fields.object("products_by_dtype", rates.products_by_dtype, by_dtype_fields);
+  fields.object("quantization_by_dtype", rates.quantization_by_dtype, quantizations_fields);
 };
 
 }  // namespace headroom

@@ -24,6 +24,7 @@ bool uses(std::string_view group, bool flash, const Extrapolations& beyond) {
     const bool used = ((beyond.narrow_types >> i) & 1U) != 0;
     if (group == type.products || group == type.quantization) return used;
     if (group == type.grouped) return used && beyond.grouped_products;
+    if (group == type.quantization_alone) return used;
   }
   return true;
 }

@@ -134,8 +134,8 @@ Seconds quantization_time(double elements, Dtype dtype, const Device& device, co
   const double element_bytes =
       real(passes * size_of(Dtype::half)) + real(std::int64_t{options.copies} * bits_of(dtype)) / 8;
   const Bytes moved(elements * element_bytes);
-  if (const NarrowProductRates* own = narrow_rates(rates, dtype))
-    return own->quantization.launch.value + moved / own->quantization.bandwidth.value;
+  if (const QuantizationRates* own = quantization_rates(rates, dtype))
+    return own->launch.value + moved / own->bandwidth.value;
   return static_cast<double>(passes) * rates.kernels.launch.value +
          moved / (rates.streaming.bandwidth_share.value * device.memory_bandwidth);
 }

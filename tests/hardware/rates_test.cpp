@@ -60,6 +60,7 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
       if (fitted) CHECK(has_peak(system.performance->device, type.dtype));
       narrow -= fitted ? 10 : 0;
       narrow -= fitted && own->grouped ? 6 : 0;
+      narrow -= !fitted && quantization_rates(rates, type.dtype) != nullptr ? 2 : 0;
     }
     CHECK(narrow == 0);
     for (const char* name :
@@ -69,13 +70,17 @@ TEST_CASE("rates: every embedded system has all of them, with sources, and tells
     // The backward pass was measured on the B200 and the H100, and on another A100; a sustained load not on B300.
     const bool h100 = system.name == "dgx-h100-80g";
     CHECK(assumed.erase("flash_attention.backward") == (h100 || system.name == "dgx-b200-180g" ? 0 : 1));
-    // HybridEP was measured within B200s and GB200s and between H100s.
+    // HybridEP was measured within B200s and GB200s and between H100s, casts to MXFP8 on a GB200.
     for (const char* name : {"dispatch_bandwidth", "combine_bandwidth"}) {
       const bool newer = system.name == "dgx-b300" || system.name == "gb300-nvl72";
       CHECK(assumed.erase(std::string("collectives.hybridep.") + name) == (newer ? 1 : 0));
       CHECK(assumed.erase(std::string("collectives.hybridep_over_nodes.") + name) ==
             (system.name == "dgx-h200-141g" ? 1 : 0));
     }
+    const bool casts_of_others =
+        rates.quantization_by_dtype[*narrow_index(Dtype::mxfp8)].has_value() && system.name != "gb200-nvl72";
+    for (const char* name : {"launch", "bandwidth"})
+      CHECK(assumed.erase(std::string("quantization_by_dtype.mxfp8.") + name) == (casts_of_others ? 1 : 0));
     const bool ampere = system.device.starts_with("A100");
     for (const char* name :
          {"flash_attention.softmax_width", "flash_attention.overlap_order", "flash_attention.fp8_speed"}) {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/io/system_file.hpp"
 #include "time/a100.hpp"
 
 namespace headroom {
@@ -131,6 +132,20 @@ TEST_CASE("gemm: quantization reads a tensor once for each pass, and writes it")
       (a100.rates.streaming.bandwidth_share.value * a100.device.memory_bandwidth).count();
   CHECK(quantization_time(elements, Dtype::mxfp8, a100.device, rates).count() ==
         doctest::Approx(rates.kernels.launch.value.count() + 3e9 / streaming));
+}
+
+TEST_CASE(
+    "gemm: a cast to MXFP8 for both directions takes what Transformer Engine's kernel took on a GB200") {
+  const Performance gb200 = *read_system("gb200-nvl72").performance;
+  const auto microseconds = [&](double elements, int copies) {
+    return 1e6 *
+           quantization_time(elements, Dtype::mxfp8, gb200.device, gb200.rates, {.copies = copies}).count();
+  };
+  // NVIDIA/TransformerEngine pull request 3137, plain_bf16_e4m3, GPU_cpp_us.
+  CHECK(microseconds(4096.0 * 4096, 2) == doctest::Approx(15.97).epsilon(0.01));
+  CHECK(microseconds(4096.0 * 8192, 2) == doctest::Approx(26.52).epsilon(0.01));
+  CHECK(microseconds(4096.0 * 14336, 2) == doctest::Approx(41.72).epsilon(0.01));
+  CHECK(microseconds(4096.0 * 14336, 1) == doctest::Approx(29.96).epsilon(0.15));
 }
 
 TEST_CASE("gemm: the fitted range") {

@@ -95,16 +95,17 @@ struct NarrowType {
   std::string_view products;
   std::string_view quantization;
   std::string_view grouped;
+  std::string_view quantization_alone;
 };
 inline constexpr std::array<NarrowType, 4> narrow_types{{
     {Dtype::fp8, "products_by_dtype.fp8", "products_by_dtype.fp8.quantization",
-     "products_by_dtype.fp8.grouped_products"},
+     "products_by_dtype.fp8.grouped_products", "quantization_by_dtype.fp8"},
     {Dtype::fp8_blockwise, "products_by_dtype.fp8_blockwise", "products_by_dtype.fp8_blockwise.quantization",
-     "products_by_dtype.fp8_blockwise.grouped_products"},
+     "products_by_dtype.fp8_blockwise.grouped_products", "quantization_by_dtype.fp8_blockwise"},
     {Dtype::mxfp8, "products_by_dtype.mxfp8", "products_by_dtype.mxfp8.quantization",
-     "products_by_dtype.mxfp8.grouped_products"},
+     "products_by_dtype.mxfp8.grouped_products", "quantization_by_dtype.mxfp8"},
     {Dtype::nvfp4, "products_by_dtype.nvfp4", "products_by_dtype.nvfp4.quantization",
-     "products_by_dtype.nvfp4.grouped_products"},
+     "products_by_dtype.nvfp4.grouped_products", "quantization_by_dtype.nvfp4"},
 }};
 
 // Returns the index of a dtype in narrow_types; nothing for other dtypes.
@@ -234,6 +235,8 @@ struct Rates {
   HostRates host;
   // In the order of narrow_types.
   std::array<std::optional<NarrowProductRates>, narrow_types.size()> products_by_dtype;
+  // Of dtypes whose casts were measured but not their GEMMs.
+  std::array<std::optional<QuantizationRates>, narrow_types.size()> quantization_by_dtype;
   friend bool operator==(const Rates&, const Rates&) = default;
 };
 
@@ -242,6 +245,13 @@ struct Rates {
 constexpr const NarrowProductRates* narrow_rates(const Rates& rates, Dtype dtype) {
   const auto index = narrow_index(dtype);
   return index && rates.products_by_dtype[*index] ? &*rates.products_by_dtype[*index] : nullptr;
+}
+
+// Returns the rates of casts to a dtype; null if they were not measured.
+constexpr const QuantizationRates* quantization_rates(const Rates& rates, Dtype dtype) {
+  if (const NarrowProductRates* const narrow = narrow_rates(rates, dtype)) return &narrow->quantization;
+  const auto index = narrow_index(dtype);
+  return index && rates.quantization_by_dtype[*index] ? &*rates.quantization_by_dtype[*index] : nullptr;
 }
 
 // Returns the rates that price GEMMs in a dtype.
@@ -357,6 +367,10 @@ void visit_rates(R& rates, Visit visit) {
     visit_quantization(narrow_types[i].quantization, rates.products_by_dtype[i]->quantization, visit);
     if (auto& grouped = rates.products_by_dtype[i]->grouped)
       visit_grouped(narrow_types[i].grouped, *grouped, visit);
+  }
+  for (std::size_t i = 0; i < narrow_types.size(); ++i) {
+    if (rates.quantization_by_dtype[i])
+      visit_quantization(narrow_types[i].quantization_alone, *rates.quantization_by_dtype[i], visit);
   }
 }
 
