@@ -14,6 +14,7 @@
 #include "cli/picture_file.hpp"
 #include "cli/terminal.hpp"
 #include "cli/usage.hpp"
+#include "headroom/core/contains.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/core/reading.hpp"
 #include "io/command_files.hpp"
@@ -50,7 +51,8 @@ void check_values(const App& app) {
   std::vector<Problem> problems;
   for (const CLI::Option* const option : app.get_options()) {
     const std::vector<std::string>& values = option->results();
-    if (std::find(values.begin(), values.end(), "") == values.end()) continue;
+    const bool is_word_of_script = contains(option->get_lnames(), "script-argument");
+    if (is_word_of_script || !contains(values, "")) continue;
     problems.push_back({name_of(*option), "must not be empty: give " + option->get_type_name() +
                                               (option->get_required() ? "" : ", or leave it out")});
   }
@@ -345,8 +347,12 @@ void CommandLine::run(int argc, const char* const* argv) {
   }
   // Words after -- are arguments of a launch script.
   if (const auto dashes = std::find(arguments.begin(), arguments.end(), "--"); dashes != arguments.end()) {
-    std::for_each(dashes + 1, arguments.end(), [](std::string& word) { word = "--script-argument=" + word; });
-    arguments.erase(dashes);
+    std::vector<std::string> own(dashes + 1, arguments.end());
+    arguments.erase(dashes, arguments.end());
+    for (std::string& word : own) {  // an empty one stands alone: CLI11 takes the next word after "--flag="
+      if (word.empty()) arguments.insert(arguments.end(), {"--script-argument", ""});
+      if (!word.empty()) arguments.push_back("--script-argument=" + word);
+    }
   }
   OwnNames own = own_names(*app_, with_values_of_flags(*app_, std::move(arguments)));
   typed_ = own.typed;

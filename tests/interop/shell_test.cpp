@@ -113,6 +113,20 @@ TEST_CASE("words are those that bash 5 makes") {
 }
 
 TEST_CASE("arguments of a script are its positional parameters") {
+  // The name of the variable that takes an absent argument gives it, with a default or without.
+  CHECK(started_by("GIVEN=${1:-2}; python x.py $GIVEN") == "python|x.py|outside");
+  CHECK(started_by("export GIVEN=\"${1:-2}\"; python x.py $GIVEN") == "python|x.py|outside");
+  CHECK(started_by("GIVEN=${1:-2}; python x.py $GIVEN ${2:-3}", {"7", "8"}) == "python|x.py|7|8");
+  CHECK(started_by("GIVEN=${1:-2}; python x.py $GIVEN", {""}) == "python|x.py|2");
+  CHECK(started_by("f() { GIVEN=${1:-2}; python x.py $GIVEN; }; f") == "python|x.py|2");
+  const std::string options =
+      "TP=1; while getopts 't:vb:' o; do case $o in t) TP=$OPTARG ;; b) MBS=$OPTARG ;; v) ;; *) exit ;; "
+      "esac; "
+      "done; "
+      "shift $((OPTIND-1)); python x.py $TP $MBS $1";
+  CHECK(started_by(options, {"-v", "-t", "4", "-b2", "rest"}) == "python|x.py|4|2|rest");
+  CHECK(started_by(options, {"-vt4", "--", "-b"}) == "python|x.py|4|-b");
+  CHECK(started_by("getopts t: o -t 8; python x.py $OPTARG") == "python|x.py|8");
   CHECK(started_by("T=$2; shift; python x.py $1 ${10} $T $#", {"a", "b c"}) == "python|x.py|b|c|<$10>|b|c|1");
   CHECK(started_by("while [[ $# -gt 0 ]]; do case $1 in --tp) TP=$2; shift 2 ;; *) shift ;; esac; "
                    "done\npython x.py $TP",

@@ -134,7 +134,14 @@ void Interpreter::declare(const Node& node, const std::vector<Value>& words) {
     } else if (const std::size_t equals = word.find('='); equals != std::string::npos) {  // export "A=1"
       Value value;
       value.append(words[i], equals + 1, word.size());
-      set(word.substr(0, equals), std::move(value));
+      const std::string variable = word.substr(0, equals);
+      for (const Word& raw : node.words) {
+        if (!std::string_view(raw.raw).starts_with(variable + "=")) continue;
+        if (std::optional<Value> given =
+                given_in_place(variable, std::string_view(raw.raw).substr(equals + 1)))
+          value = std::move(*given);
+      }
+      set(variable, std::move(value));
     } else {
       names.push_back(word);
     }
@@ -321,6 +328,51 @@ bool Interpreter::run_nested(const Node& node, const std::vector<Value>& words) 
   return false;
 }
 
+// Takes the next option of the arguments as POSIX's getopts does. Returns false if there are no more.
+bool Interpreter::next_option(const std::vector<Value>& words) {
+  if (words.size() < 3) return false;
+  const std::vector<Value> own(words.begin() + 3, words.end());
+  const std::vector<Value>& all = words.size() > 3 ? own : state_.arguments;
+  const std::string& letters = words[1].text();
+  const std::string& name = words[2].text();
+  std::size_t next = 0;
+  if (const Variable* const at = find("OPTIND"); at != nullptr && at->items.contains(0)) {
+    const std::string& text = at->items.at(0).text();
+    std::from_chars(text.data(), text.data() + text.size(), next);
+  }
+  next = std::max<std::size_t>(next, 1);
+  const auto end_at = [&](bool more) {
+    set("OPTIND", Value(std::to_string(next), here()));
+    return more;
+  };
+  const std::string word = next <= all.size() ? all[next - 1].text() : std::string();
+  if (word == "--") ++next;
+  if (word.size() < 2 || word.front() != '-' || word == "--" || !is_known(word)) {
+    letter_ = 1;
+    set(name, Value("?", here()));
+    return end_at(false);
+  }
+  letter_ = std::min(letter_, word.size() - 1);
+  const char letter = word[letter_++];
+  const std::size_t at = letters.find(letter);
+  bool is_option = letter != ':' && at != std::string::npos;
+  const bool takes = is_option && letters.substr(at + 1).starts_with(':');
+  const bool ends = takes || letter_ == word.size();
+  if (takes && letter_ < word.size()) {
+    set("OPTARG", Value(word.substr(letter_), here()));
+  } else if (takes && next < all.size()) {
+    set("OPTARG", all[next++]);
+  } else if (takes) {
+    is_option = false;
+  }
+  if (ends) {
+    ++next;
+    letter_ = 1;
+  }
+  set(name, Value(is_option ? std::string(1, letter) : "?", here()));
+  return end_at(true);
+}
+
 std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value>& words) {
   while (words.size() > 1 && (words.front().text() == "exec" || words.front().text() == "builtin" ||
                               (words.front().text() == "command" && !words[1].text().starts_with('-'))))
@@ -328,8 +380,12 @@ std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value
   const std::string name = words.front().text();
   status_ = {};
   const auto is = [&](auto... names) { return ((name == names) || ...); };
-  if (is(":", "true", "set", "unalias", "getopts", "false")) {
-    if (is("getopts", "false")) status_.value = false;
+  if (is("getopts")) {
+    status_.value = next_option(words);
+    return Flow::goes_on;
+  }
+  if (is(":", "true", "set", "unalias", "false")) {
+    if (is("false")) status_.value = false;
     const bool sets = name == "set" && words.size() > 1 && words[1].text() == "--";
     if (sets) {
       state_.arguments.assign(words.begin() + 2, words.end());

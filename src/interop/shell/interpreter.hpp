@@ -131,6 +131,7 @@ class Interpreter {
   std::optional<std::pair<std::string, std::string>> file_beside(const Value& name);
   void declare(const Node& node, const std::vector<Value>& words);
   void read_variables(const std::vector<Value>& words);
+  bool next_option(const std::vector<Value>& words);
   void read_text(const std::vector<Value>& words, const Value& text);
   void write_files(const Node& node, const std::vector<Value>& words);
   std::optional<std::string> printed(const std::vector<Value>& words) const;
@@ -138,6 +139,7 @@ class Interpreter {
   // Variables.
   void assign(const Assignment& assignment);
   void set(const std::string& name, Value value);
+  [[nodiscard]] std::optional<Value> given_in_place(const std::string& name, std::string_view raw) const;
   Variable* find(const std::string& name);
   // The variable that a name stands for (declare -n), by default itself.
   [[nodiscard]] const std::string& meant_by(const std::string& name) const;
@@ -185,6 +187,7 @@ class Interpreter {
   bool given_arguments_ = false;  // what is beyond them is empty, as in a function
   std::int64_t line_ = 0;
   int depth_ = 0;
+  std::size_t letter_ = 1;  // of getopts, in the word that it is at
   std::size_t work_left_;
   Followed followed_;
 };

@@ -131,6 +131,21 @@ std::vector<Value> Interpreter::items_of(const std::string& name) {
   return values;
 }
 
+// Returns what the environment gives in the place of an argument that is absent: NAME=${3:-1}.
+std::optional<Value> Interpreter::given_in_place(const std::string& name, std::string_view raw) const {
+  if (raw.size() > 1 && raw.front() == '"' && raw.back() == '"') raw = raw.substr(1, raw.size() - 2);
+  if (given_arguments_ || !raw.starts_with("${") || end_of_part(raw, 0) != raw.size()) return std::nullopt;
+  const std::size_t end = std::min(raw.find_first_not_of("0123456789", 2), raw.size());
+  std::size_t index = 0;
+  std::from_chars(raw.data() + 2, raw.data() + end, index);
+  const std::string_view rest = raw.substr(end);
+  const bool has_default = rest.starts_with(":-") || rest.starts_with("-");
+  const auto given = given_.environment.find(name);
+  if (index <= state_.arguments.size() || !has_default || given == given_.environment.end())
+    return std::nullopt;
+  return Value(given->second, here());
+}
+
 void Interpreter::set(const std::string& name, Value value) {
   charge(value.text().size() + 20);
   if (const auto mark = only_mark(value.text())) {
@@ -184,6 +199,8 @@ void Interpreter::assign(const Assignment& assignment) {
   }
   Value value = text_of(assignment.value);
   if (assignment.index.empty()) {
+    if (std::optional<Value> given = given_in_place(assignment.name, assignment.value.raw))
+      return set(assignment.name, std::move(*given));
     if (assignment.appends) {
       Value joined = value_of(assignment.name).value_or(Value());
       const Variable* const before = find(assignment.name);
