@@ -142,9 +142,10 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
   if (file_of_deepspeed != nullptr) {
     take_deepspeed_of(run, "deepspeed_config.deepspeed_config_file", scale);
   } else if (run.has_below("deepspeed_config")) {
-    const Written* const stage = run.find("deepspeed_config.zero_stage");
+    const Written* const stage = run.find({"deepspeed_config.zero_stage"}, "data_sharding");
     take_zero_stage(run.count("deepspeed_config.zero_stage").value_or(2), stage, builder);
-    if (stage == nullptr) builder.imply("zero_stage is 2 where it is not written");
+    if (stage == nullptr && !run.is_open({"deepspeed_config.zero_stage"}))
+      builder.imply("zero_stage is 2 where it is not written");
     if (const Written* const device = run.find("deepspeed_config.offload_optimizer_device"))
       take_offload(false, *device, builder);
     if (const Written* const device = run.find("deepspeed_config.offload_param_device"))

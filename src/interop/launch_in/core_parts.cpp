@@ -149,7 +149,8 @@ void switch_field(TreeRun& run, std::string_view name, std::string_view field, c
 
 void take_recomputation(TreeRun& run) {
   RunBuilder& builder = run.builder();
-  const Written* const kind = run.find({"recompute_granularity", "activations_checkpoint_granularity"});
+  const Written* const kind =
+      run.find({"recompute_granularity", "activations_checkpoint_granularity"}, "recompute");
   const auto layers = run.count({"recompute_num_layers", "activations_checkpoint_num_layers"});
   const Written* const layers_at = run.find({"recompute_num_layers", "activations_checkpoint_num_layers"});
   const Written* const method = run.find({"recompute_method", "activations_checkpoint_method"});
@@ -176,7 +177,7 @@ void take_recomputation(TreeRun& run) {
 void take_experts(TreeRun& run, std::int64_t tensor, const CoreRules& rules) {
   RunBuilder& builder = run.builder();
   const std::int64_t experts = run.size("expert_parallel", {"expert_model_parallel_size"});
-  const auto expert_tensor = run.count({"expert_tensor_parallel_size"});
+  const auto expert_tensor = run.count({"expert_tensor_parallel_size"}, "expert_tensor_parallel");
   if (expert_tensor && *expert_tensor > 0) {
     builder.set("expert_tensor_parallel", std::to_string(*expert_tensor),
                 run.find({"expert_tensor_parallel_size"}));
@@ -307,13 +308,13 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
     else
       builder.imply("sequence_parallel is off at TP 1", sequence);
   }
-  scale.micro = run.count({"micro_batch_size"});
+  scale.micro = run.count({"micro_batch_size"}, "micro_batch");
   if (scale.micro) builder.set("micro_batch", std::to_string(*scale.micro), run.find("micro_batch_size"));
-  scale.global = run.count({"global_batch_size"});
+  scale.global = run.count({"global_batch_size"}, "global_batch");
   if (scale.global) builder.set("global_batch", std::to_string(*scale.global), run.find("global_batch_size"));
   const std::initializer_list<std::string_view> lengths{"seq_length", "encoder_seq_length",
                                                         "sequence_length"};
-  if (const auto length = run.count(lengths); length && *length > 0)
+  if (const auto length = run.count(lengths, "sequence"); length && *length > 0)
     builder.set("sequence", std::to_string(*length), run.find(lengths));
   if (const Written* const kind = run.find("cp_comm_type"); kind != nullptr && scale.context > 1) {
     const std::string name = kind->values.front();

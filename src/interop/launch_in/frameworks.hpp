@@ -42,8 +42,9 @@ LaunchedRun read_megatron_yaml(const TreeFile& file, const LaunchOptions& option
 LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options);
 // The same as words of a command: "trainer.nnodes=4".
-// `devices`: as a launcher of its SFT trainer says.
+// `devices`: as a launcher of its SFT trainer says. `finetunes`: the program is the SFT trainer.
 LaunchedRun read_verl_words(std::vector<Written> written, const std::string& file,
-                            const LaunchOptions& options, std::optional<std::int64_t> devices = {});
+                            const LaunchOptions& options, std::optional<std::int64_t> devices = {},
+                            bool finetunes = false);
 
 }  // namespace headroom

@@ -413,6 +413,8 @@ void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run
     const LaunchKey* const key = find_megatron_key(setting.name);
     if (key == nullptr) {
       run.unknown(setting, names);
+    } else if (lacks_value(setting) && needs_megatron_value(setting.name)) {
+      run.refuse_empty(setting);
     } else if (key->use == LaunchUse::member && key->target == "mtp_layers" && !is_on(setting)) {
       continue;
     } else if (setting.name == "rotary_percent" && text_of_values(setting).starts_with("1")) {

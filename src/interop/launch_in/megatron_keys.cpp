@@ -258,6 +258,7 @@ constexpr std::string_view alone =
     " accumulate_allreduce_grads_in_fp32 bf16 checkpoint_activations cpu_offloading cpu_optimizer "
     " cross_entropy_loss_fusion deepspeed deepspeed_activation_checkpointing "
     " distribute_checkpointed_activations distribute_saved_activations enable_cuda_graph enable_gpt_oss "
+    " enable_zero_bubble moe_use_upcycling should_pad_vocab zero_bubble_v_schedule "
     " external_cuda_graph first_last_layers_bf16 fp16 fp4_param fp4_param_gather fp8_dot_product_attention "
     " fp8_e4m3 fp8_hybrid fp8_output_proj fp8_param fp8_param_gather grad_reduce_in_bf16 "
     " group_query_attention is_hybrid_model moe_enable_deepep moe_grouped_gemm moe_layer_recompute "
@@ -269,6 +270,9 @@ constexpr std::string_view alone =
     " use_flash_attn use_flash_attn_triton use_flash_attn_v2 use_megatron_fsdp "
     " use_precision_aware_optimizer use_rope_scaling use_rotary_position_embeddings use_shared_expert_gate "
     " use_torch_fsdp2 ";
+
+// Of `own`: those whose values may be none.
+constexpr std::string_view lists = " cuda_graph_modules cuda_graph_scope recompute_modules ";
 
 constexpr LaunchKey own_key{"", LaunchUse::own};
 constexpr LaunchKey idle_key{"", LaunchUse::idle};
@@ -311,6 +315,13 @@ bool is_megatron_switch(std::string_view name) {
   if (key == nullptr) return false;
   if (key->use == LaunchUse::on || key->use == LaunchUse::off) return true;
   return key->use == LaunchUse::member && key->target.find('=') != std::string_view::npos;
+}
+
+bool needs_megatron_value(std::string_view name) {
+  const LaunchKey* const key = find_megatron_key(name);
+  if (key == nullptr || is_megatron_switch(name) || is_word_of(lists, name)) return false;
+  return key->use == LaunchUse::field || key->use == LaunchUse::choice || key->use == LaunchUse::member ||
+         key->use == LaunchUse::own;
 }
 
 }  // namespace headroom

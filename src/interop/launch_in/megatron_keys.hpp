@@ -19,5 +19,7 @@ std::vector<std::string_view> megatron_names();
 
 // Whether an argument stands alone: what follows it is none of its values.
 bool is_megatron_switch(std::string_view name);
+// Whether Megatron-LM's parser refuses an argument without a value.
+bool needs_megatron_value(std::string_view name);
 
 }  // namespace headroom

@@ -103,7 +103,7 @@ std::vector<Written> written_in(const shell::Followed& script, const std::vector
                                        (is_megatron_switch(all.back().name) || !all.back().values.empty()));
     if (alone) {
       extra.push_back(word);
-    } else if (!text.empty()) {
+    } else if (!text.empty() || (all.back().values.empty() && !is_megatron_switch(all.back().name))) {
       all.back().values.push_back(without_quotes(text));
     }
   }

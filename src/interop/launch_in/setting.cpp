@@ -140,6 +140,11 @@ bool is_null(const Written& setting) {
   return !setting.values.empty() && contains(null, text_of_values(setting));
 }
 
+bool lacks_value(const Written& setting) {
+  const bool of_command = setting.as_written.starts_with("--") || setting.as_written.ends_with('=');
+  return of_command && setting.unknown.empty() && text_of_values(setting).empty();
+}
+
 bool is_allocator_variable(std::string_view name) {
   name.remove_prefix(name.rfind('.') + 1);
   return name == "PYTORCH_CUDA_ALLOC_CONF" || name == "PYTORCH_ALLOC_CONF";
@@ -261,7 +266,12 @@ void RunBuilder::unresolved(const Written& setting, std::string_view field) {
 }
 
 void RunBuilder::problem(const Written& setting, std::string rule) {
-  problems_.push_back({where_written(setting), std::move(rule)});
+  Problem problem{where_written(setting), std::move(rule)};
+  if (!contains(problems_, problem)) problems_.push_back(std::move(problem));
+}
+
+void RunBuilder::refuse_empty(const Written& setting) {
+  problem(setting, "needs a value, and has none: a variable is empty or missing");
 }
 
 void RunBuilder::switch_to(std::string_view target, bool on, const Written& setting) {
@@ -286,6 +296,13 @@ bool RunBuilder::take(const LaunchKey& key, const Written& setting) {
   }
   if (!setting.unknown.empty()) {
     if (key.use != LaunchUse::unmodelled) unresolved(setting, key.target.substr(0, key.target.find('=')));
+    return true;
+  }
+  // A switch is on without a value, and those of Megatron-LM set many members.
+  const StrategyField* const field = key.use == LaunchUse::field ? field_named(key.target) : nullptr;
+  const bool is_valued = field != nullptr && !std::holds_alternative<Member<bool>>(field->member);
+  if (is_valued && lacks_value(setting)) {
+    refuse_empty(setting);
     return true;
   }
   if (is_null(setting)) return true;

@@ -31,6 +31,9 @@ std::string text_of_values(const Written& setting);
 bool is_on(const Written& setting);
 // Whether its value is null, None, ~ or empty: as good as not written.
 bool is_null(const Written& setting);
+// Whether a flag or an override of a command has no value, or an empty one. A parser of numbers or choices
+// refuses both.
+bool lacks_value(const Written& setting);
 
 class RunBuilder;
 
@@ -96,6 +99,7 @@ class RunBuilder {
   // Of a setting whose values are not known; `field`: what it would set.
   void unresolved(const Written& setting, std::string_view field);
   void problem(const Written& setting, std::string rule);
+  void refuse_empty(const Written& setting);  // where lacks_value()
   // Of a rule of the framework that no strategy here breaks.
   void refuse(LaunchRefusal refusal) { run_.refusals.push_back(std::move(refusal)); }
 

@@ -28,7 +28,7 @@ void take_deepspeed_tree(std::vector<Written> written, RunScale& scale, RunBuild
 void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale) {
   RunBuilder& builder = run.builder();
   if (run.has_below(name)) return take_deepspeed_tree(run.below(name), scale, builder);
-  const Written* const setting = run.find(name);
+  const Written* const setting = run.find({name}, "data_sharding");
   if (setting == nullptr) return;
   if (const std::optional<TreeNode> tree = tree_beside(*setting, builder)) {
     const std::string file = text_of_values(*setting);
@@ -57,17 +57,20 @@ void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale) {
 void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
   RunBuilder& builder = run.builder();
   if (const Written* const model = run.find_path(names.model)) name_model_of(*model, builder);
-  scale.micro = run.count(names.micro);
+  scale.micro = run.count(names.micro, "micro_batch");
   if (scale.micro) {
     builder.set("micro_batch", std::to_string(*scale.micro), run.find(names.micro));
-  } else {
+  } else if (!run.is_open(names.micro)) {
     scale.micro = names.micro_default;
     builder.set("micro_batch", std::to_string(names.micro_default), nullptr);
     builder.imply(fmt::format("{} is {} where it is not written", *names.micro.begin(), names.micro_default));
   }
-  scale.accumulation = run.count("gradient_accumulation_steps").value_or(1);
-  if (const auto length = run.count(names.sequence); length && *length > 0) {
+  scale.accumulation = run.count({"gradient_accumulation_steps"}, "global_batch").value_or(1);
+  if (!scale.micro) builder.accumulation(*scale.accumulation);
+  if (const auto length = run.count(names.sequence, "sequence"); length && *length > 0) {
     builder.set("sequence", std::to_string(*length), run.find(names.sequence));
+  } else if (run.is_open(names.sequence)) {
+    // what it is must be given
   } else if (names.sequence_default > 0) {
     builder.set("sequence", std::to_string(names.sequence_default), nullptr);
     builder.imply(
@@ -75,7 +78,8 @@ void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
   } else {
     assume_sequence(builder);
   }
-  if (const Written* const optimizer = run.find(names.optimizer)) take_optimizer(*optimizer, builder);
+  if (const Written* const optimizer = run.find(names.optimizer, "optimizer"))
+    take_optimizer(*optimizer, builder);
   const Written* const half = run.find({"bf16", "fp16", "pure_bf16"});
   if (half != nullptr && is_on(*half)) builder.set("precision", "bf16", half);
   if (const Written* const fp16 = run.find("fp16"); fp16 != nullptr && is_on(*fp16))
@@ -87,7 +91,7 @@ void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
 void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const Written* from,
                   std::int64_t rank_default) {
   RunBuilder& builder = run.builder();
-  const std::optional<std::int64_t> rank = run.count(names.lora_rank);
+  const std::optional<std::int64_t> rank = run.count(names.lora_rank, adapter ? "lora_rank" : "");
   const Written* const dropout = run.find({"lora_dropout"});
   const Written* const targets = run.find(names.lora_targets);
   const Written* const linear = run.find("lora_target_linear");

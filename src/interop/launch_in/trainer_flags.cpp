@@ -42,7 +42,7 @@ std::optional<std::int64_t> count_in_flag(std::vector<Written>& written, std::st
 // --zero_stage as accelerate's configuration has it, with what `offload` sends to the host.
 void take_stage_flag(TrainerLaunch& launch, std::string_view stage_name, std::string_view offload) {
   Written* const stage = flag_of(launch.written, stage_name);
-  if (stage == nullptr || !stage->unknown.empty()) return;
+  if (stage == nullptr) return;
   launch.accelerate.push_back(*stage);
   launch.accelerate.back().name = "deepspeed_config.zero_stage";
   const Written* const host = flag_of(launch.written, offload);
@@ -56,8 +56,14 @@ void take_stage_flag(TrainerLaunch& launch, std::string_view stage_name, std::st
   });
 }
 
-// A prompt and its answer, where both are stated.
+// A prompt and its answer, where both are stated. If only a run knows one of them, it takes the name of both.
 void join_lengths(std::vector<Written>& written, std::string_view prompt, std::string_view answer) {
+  for (const std::string_view name : {prompt, answer}) {
+    if (Written* const one = flag_of(written, name); one != nullptr && !one->unknown.empty()) {
+      one->name = "max_length";
+      return;
+    }
+  }
   const auto first = count_in_flag(written, prompt);
   const auto second = count_in_flag(written, answer);
   std::int64_t both = 0;

@@ -278,7 +278,9 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
     scale.devices_per_node = launch.devices_per_node;
     scale.nodes = std::nullopt;
   }
-  if (launch.global && launch.global->unknown.empty()) {
+  if (launch.global && !launch.global->unknown.empty()) {
+    builder.unresolved(*launch.global, "global_batch");
+  } else if (launch.global) {
     scale.global = whole_count(text_of_values(*launch.global));
     builder.set("global_batch", text_of_values(*launch.global), &*launch.global);
   }
@@ -295,6 +297,10 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
       {"lora_r", "lora_rank", "use_llm_lora"},
       {"lora_target_modules", "lora_target"}};
   // Of TRL, and of scripts that many have copied (Qwen's, LLaVA's, InternVL's).
+  // OpenRLHF states its GPUs so, where nothing else does.
+  for (const std::string_view name : {"actor_num_nodes", "actor_num_gpus_per_node"}) {
+    if (!scale.devices) run.find({name}, "data_parallel");
+  }
   const Written* const peft = run.find({"use_peft", "use_lora", "lora_enable"});
   const bool by_rank = run.count({"lora_r", "lora_rank", "use_llm_lora"}).value_or(0) > 0;
   const bool adapter = peft != nullptr ? is_on(*peft) : by_rank;
@@ -303,8 +309,9 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
                       "training on pairs (DPO, ORPO): a pair is two sequences, and DPO keeps a second model");
   if (run.has("adafactor") && run.on("adafactor"))
     builder.set("optimizer", "adafactor", run.find("adafactor"));
-  return hf_like(run, names, adapter, peft, 16, run.find({"gradient_checkpointing", "grad_checkpoint"}),
-                 hugging_face_keys, options, scale);
+  return hf_like(run, names, adapter, peft, 16,
+                 run.find({"gradient_checkpointing", "grad_checkpoint"}, "recompute"), hugging_face_keys,
+                 options, scale);
 }
 
 LaunchedRun read_llama_factory(const TreeFile& file, const LaunchOptions& options) {

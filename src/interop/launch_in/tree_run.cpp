@@ -58,6 +58,11 @@ bool is_idle_name(std::string_view name) {
   return (is_one_of(idle_words) || of_levels) && !is_one_of(parts);
 }
 
+// Whether only a run knows a value.
+bool waits_for_run(const Written& setting) {
+  return !setting.unknown.empty() || text_of_values(setting).find("${") != std::string::npos;
+}
+
 bool matches(std::string_view row, std::string_view name) {
   if (row.ends_with('*')) return name.starts_with(row.substr(0, row.size() - 1));
   if (row.starts_with('*')) return name.ends_with(row.substr(1));
@@ -108,14 +113,16 @@ TreeRun::TreeRun(std::vector<Written> written, RunBuilder& builder) : builder_(b
   }
 }
 
-const Written* TreeRun::find(std::initializer_list<std::string_view> names) {
+const Written* TreeRun::find(std::initializer_list<std::string_view> names, std::string_view decides) {
   for (const std::string_view name : names) {
     for (Entry& entry : entries_) {
       if (entry.written.name != name) continue;
       const bool was_taken = std::exchange(entry.taken, true);
-      const std::string value = text_of_values(entry.written);
-      if (!entry.written.unknown.empty() || value.find("${") != std::string::npos) {
-        if (!was_taken)
+      if (waits_for_run(entry.written)) {
+        if (was_taken) return nullptr;
+        if (!decides.empty() && !entry.written.unknown.empty())
+          builder_.unresolved(entry.written, decides);
+        else
           builder_.unresolved(
               fmt::format("{} is known only when the job runs", printable(entry.written.as_written)),
               entry.written.at);
@@ -135,12 +142,14 @@ const Written* TreeRun::find_path(std::initializer_list<std::string_view> names)
       const std::size_t slash = text.find_last_not_of('/') == std::string::npos
                                     ? std::string::npos
                                     : text.rfind('/', text.find_last_not_of('/'));
-      const bool open = !entry.written.unknown.empty() || text.find("${") != std::string::npos;
-      if (!open) continue;
+      if (!waits_for_run(entry.written)) continue;
       const bool was_taken = std::exchange(entry.taken, true);
       if (slash != std::string::npos && text.find_first_of("$`()", slash) == std::string::npos)
         return &entry.written;
-      if (!was_taken)
+      if (was_taken) return nullptr;
+      if (!entry.written.unknown.empty())
+        builder_.unresolved(entry.written, "model");
+      else
         builder_.unresolved(fmt::format("{} is known only when the job runs: give --model NAME",
                                         printable(entry.written.as_written)),
                             entry.written.at, "model");
@@ -162,8 +171,22 @@ bool TreeRun::has_below(std::string_view prefix) const {
   });
 }
 
-std::optional<std::int64_t> TreeRun::count(std::initializer_list<std::string_view> names) {
-  const Written* const setting = find(names);
+bool TreeRun::is_open(std::initializer_list<std::string_view> names) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return waits_for_run(entry.written) &&
+           std::find(names.begin(), names.end(), entry.written.name) != names.end();
+  });
+}
+
+std::optional<std::int64_t> TreeRun::count(std::initializer_list<std::string_view> names,
+                                           std::string_view decides) {
+  const Written* const setting = find(names, decides);
+  for (const Entry& entry : entries_) {
+    const bool is_named = std::find(names.begin(), names.end(), entry.written.name) != names.end();
+    if (!is_named || !lacks_value(entry.written)) continue;
+    builder_.refuse_empty(entry.written);
+    return std::nullopt;
+  }
   if (setting == nullptr) return std::nullopt;
   const std::string text = text_of_values(*setting);
   const std::optional<std::int64_t> number = whole_count(text);
@@ -176,7 +199,7 @@ std::optional<std::int64_t> TreeRun::count(std::initializer_list<std::string_vie
 }
 
 std::int64_t TreeRun::size(std::string_view field, std::initializer_list<std::string_view> names) {
-  const std::optional<std::int64_t> number = count(names);
+  const std::optional<std::int64_t> number = count(names, field);
   if (!number || *number == 0) return 1;  // 0: off
   builder_.set(field, std::to_string(*number), find(names));
   return *number;
@@ -215,7 +238,7 @@ void TreeRun::rest(std::span<const LaunchKey> table) {
     const Written& setting = entry.written;
     const auto row = std::find_if(table.begin(), table.end(),
                                   [&](const LaunchKey& key) { return matches(key.name, setting.name); });
-    const bool open = text_of_values(setting).find("${") != std::string::npos;
+    const bool open = setting.unknown.empty() && waits_for_run(setting);
     if (row != table.end() && row->use != LaunchUse::idle && open) {
       builder_.unresolved(fmt::format("{} is known only when the job runs", printable(setting.as_written)),
                           setting.at);
@@ -346,15 +369,15 @@ bool take_size(TreeRun& run, std::string_view path, std::initializer_list<std::s
 }
 
 void take_global(TreeRun& run, RunScale& scale, std::initializer_list<std::string_view> names) {
-  scale.global = run.count(names);
+  scale.global = run.count(names, "global_batch");
   if (scale.global) run.builder().set("global_batch", std::to_string(*scale.global), run.find(names));
 }
 
 void take_micro(TreeRun& run, RunScale& scale, std::initializer_list<std::string_view> names) {
-  scale.micro = run.count(names);
+  scale.micro = run.count(names, "micro_batch");
   if (scale.micro)
     run.builder().set("micro_batch", std::to_string(*scale.micro), run.find(names));
-  else
+  else if (!run.is_open(names))
     assume_micro(run.builder());
 }
 
@@ -367,9 +390,9 @@ void assume_micro(RunBuilder& builder) {
 }
 
 void take_sequence(TreeRun& run, std::initializer_list<std::string_view> names) {
-  if (const auto length = run.count(names); length && *length > 0)
+  if (const auto length = run.count(names, "sequence"); length && *length > 0)
     run.builder().set("sequence", std::to_string(*length), run.find(names));
-  else
+  else if (!run.is_open(names))
     assume_sequence(run.builder());
 }
 

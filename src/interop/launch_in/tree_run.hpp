@@ -30,15 +30,20 @@ class TreeRun {
   RunBuilder& builder() { return builder_; }
 
   // The value of the first of the names that the file has; null where there is none, or it is not known before a run.
-  const Written* find(std::initializer_list<std::string_view> names);
+  // `decides`: the strategy's field that cannot be without this value, if there is one.
+  const Written* find(std::initializer_list<std::string_view> names, std::string_view decides = {});
   const Written* find(std::string_view name) { return find({name}); }
   // The same, also if only the last part of a path is known before a run: "$HOME/models/Qwen3-8B".
   const Written* find_path(std::initializer_list<std::string_view> names);
   [[nodiscard]] bool has(std::string_view name) const;          // without taking it
   [[nodiscard]] bool has_below(std::string_view prefix) const;  // any name that starts with "prefix."
 
+  // Whether one of the names is written, and its value is not known before a run.
+  [[nodiscard]] bool is_open(std::initializer_list<std::string_view> names) const;
+
   // A whole number, also as "5e8" or "4.0"; "auto" and -1 are none. Notes what is not one.
-  std::optional<std::int64_t> count(std::initializer_list<std::string_view> names);
+  std::optional<std::int64_t> count(std::initializer_list<std::string_view> names,
+                                    std::string_view decides = {});
   std::optional<std::int64_t> count(std::string_view name) { return count({name}); }
   // The same, set as a strategy's field; 1 where there is none.
   std::int64_t size(std::string_view field, std::initializer_list<std::string_view> names);

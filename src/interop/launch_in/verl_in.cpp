@@ -20,7 +20,7 @@ void take_microbatch(TreeRun& run, RunScale& scale, const std::string& actor) {
   const Written* const each = run.find(actor + "ppo_micro_batch_size_per_gpu");
   const Written* const all = run.find(actor + "ppo_micro_batch_size");
   const Written* const tokens = run.find(actor + "ppo_max_token_len_per_gpu");
-  const auto held = run.count(actor + "ppo_max_token_len_per_gpu");
+  const auto held = run.count({actor + "ppo_max_token_len_per_gpu"}, "micro_batch");
   const std::optional<std::int64_t> longest = builder.count("sequence");
   const std::int64_t replica = scale.tensor * scale.pipeline * scale.context;
   std::int64_t ranks = 0;
@@ -34,7 +34,7 @@ void take_microbatch(TreeRun& run, RunScale& scale, const std::string& actor) {
     builder.imply(
         fmt::format("microbatches hold {} tokens of a GPU: {} of the longest sequences", *held, micro),
         tokens);
-  } else if (const auto micro = run.count(actor + "ppo_micro_batch_size_per_gpu")) {
+  } else if (const auto micro = run.count({actor + "ppo_micro_batch_size_per_gpu"}, "micro_batch")) {
     scale.micro = micro;
     builder.set("micro_batch", std::to_string(*micro), each);
   } else if (const auto whole = run.count(actor + "ppo_micro_batch_size"); whole && ranks > 0) {
@@ -137,7 +137,8 @@ LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options) {
 }
 
 LaunchedRun read_verl_words(std::vector<Written> written, const std::string& file,
-                            const LaunchOptions& options, std::optional<std::int64_t> devices) {
+                            const LaunchOptions& options, std::optional<std::int64_t> devices,
+                            bool finetunes) {
   RunBuilder builder(file, "verl", "hf-trainer");
   for (Written& setting : written) {
     if (setting.name.starts_with("++")) setting.name.erase(0, 2);
@@ -147,9 +148,11 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   const std::string actor = "actor_rollout_ref.actor.";
   const auto in = [&](std::string_view name) { return actor + std::string(name); };
   RunScale scale;
-  scale.devices_per_node = run.count({"trainer.n_gpus_per_node"});
-  scale.nodes = run.count({"trainer.nnodes"});
-  if (run.has("model.partial_pretrain") || run.has("data.max_length")) {
+  // A launcher of the SFT trainer says how many GPUs there are.
+  const std::string_view decides = devices ? "" : "data_parallel";
+  scale.devices_per_node = run.count({"trainer.n_gpus_per_node"}, decides);
+  scale.nodes = run.count({"trainer.nnodes"}, decides);
+  if (finetunes || run.has("model.partial_pretrain") || run.has("data.max_length")) {
     if (devices) scale.devices = devices;
     return read_sft(run, scale, options);
   }
@@ -179,8 +182,8 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   builder.imply(megatron ? "verl takes the distributed optimizer of Megatron-Core"
                          : "verl shards the actor by FSDP");
   // A step is a mini-batch of prompts, each with its answers.
-  const auto mini = run.count({in("ppo_mini_batch_size")});
-  const std::int64_t answers = run.count({"actor_rollout_ref.rollout.n"}).value_or(1);
+  const auto mini = run.count({in("ppo_mini_batch_size")}, "global_batch");
+  const std::int64_t answers = run.count({"actor_rollout_ref.rollout.n"}, "global_batch").value_or(1);
   if (mini) {
     scale.global = *mini * answers;
     builder.set("global_batch", std::to_string(*scale.global), run.find(in("ppo_mini_batch_size")));
@@ -188,8 +191,8 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
       builder.imply(fmt::format("a mini-batch is {} prompts x {} answers", *mini, answers),
                     run.find("actor_rollout_ref.rollout.n"));
   }
-  const auto prompt = run.count({"data.max_prompt_length"});
-  const auto response = run.count({"data.max_response_length"});
+  const auto prompt = run.count({"data.max_prompt_length"}, "sequence");
+  const auto response = run.count({"data.max_response_length"}, "sequence");
   if (prompt && response) {
     builder.set("sequence", std::to_string(*prompt + *response), run.find("data.max_response_length"));
     builder.imply(fmt::format("a sequence is a prompt and its answer: {} + {}", *prompt, *response),
