@@ -54,6 +54,17 @@ std::vector<Problem> placed(const RequestFlags& flags, std::vector<Problem> prob
   return problems;
 }
 
+// The same without the file in front, which a finding of the preflight has of its own.
+std::vector<Problem> placed_in(const std::string& file, const RequestFlags& flags,
+                               std::vector<Problem> problems) {
+  problems = placed(flags, std::move(problems));
+  const std::string start = printable(file) + ": ";
+  for (Problem& problem : problems) {
+    if (problem.where.starts_with(start)) problem.where.erase(0, start.size());
+  }
+  return problems;
+}
+
 ExitCode exit_code_of(PreflightOutcome outcome) {
   switch (outcome) {
     case PreflightOutcome::starts: return ExitCode::done;
@@ -70,7 +81,6 @@ ExitCode check_read(const std::string& file, const CheckFlags& flags, CheckForma
   const RequestFlags& asked = flags.launch;
   std::vector<Problem> problems;
   Request request = read_request(asked, problems);
-  const bool divides = problems.empty();
   const auto only_devices = [](const Problem& problem) { return problem.where == "--devices"; };
   if (!std::all_of(problems.begin(), problems.end(), only_devices))
     throw InputError(placed(asked, std::move(problems)));
@@ -83,14 +93,14 @@ ExitCode check_read(const std::string& file, const CheckFlags& flags, CheckForma
   const LaunchOptions options = launch_options(asked, asked.overrides);
   std::int64_t job = devices(request.strategy);
   if (asked.devices) headroom::read_count(*asked.devices, job);  // read_request() has judged it
-  const PreflightReply reply = answer(
-      PreflightQuestion{.file = file,
-                        .run = read_launched_run(file, options),
-                        .request = std::move(request),
-                        .devices = job,
-                        .problems = divides ? std::vector<Problem>() : placed(asked, std::move(problems)),
-                        .training = training,
-                        .patched = flags.patch ? std::optional(options) : std::nullopt});
+  const PreflightReply reply =
+      answer(PreflightQuestion{.file = file,
+                               .run = read_launched_run(file, options),
+                               .request = std::move(request),
+                               .devices = job,
+                               .problems = placed_in(file, asked, std::move(problems)),
+                               .training = training,
+                               .patched = flags.patch ? std::optional(options) : std::nullopt});
   if (flags.patch) tell_once({file + ": " + patch_note(reply)});
   switch (format) {
     case CheckFormat::table:

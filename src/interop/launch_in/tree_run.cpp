@@ -317,11 +317,8 @@ void settle(RunScale scale, RunBuilder& builder) {
   const std::int64_t of_replica = scale.tensor * scale.pipeline * scale.context;
   std::optional<std::int64_t> data;
   if (scale.devices) {
-    data = std::max<std::int64_t>(*scale.devices / of_replica, 1);
-    if (*scale.devices % of_replica != 0 || *scale.devices < of_replica) {
-      builder.imply(fmt::format("{} GPUs are no multiple of TP x PP x CP = {} x {} x {}: DP is read as {}",
-                                *scale.devices, scale.tensor, scale.pipeline, scale.context, *data));
-    }
+    // Other numbers of GPUs are refused, with those of the request.
+    if (*scale.devices % of_replica == 0) data = *scale.devices / of_replica;
   } else if (scale.shard && *scale.shard > 0) {
     data = *scale.shard * scale.replicate.value_or(1);
     scale.devices = *data * of_replica;
