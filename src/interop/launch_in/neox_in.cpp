@@ -33,6 +33,26 @@ std::string mamba_of(TreeRun& run) {
   return found == published.end() ? std::string() : std::string(found->name);
 }
 
+// Renames "gas" [EleutherAI/gpt-neox, megatron/neox_arguments/neox_args.py]. Its value must be above 0
+// (check_batch_parameters of arguments.py there).
+std::vector<Written> with_one_accumulation(std::vector<Written> written, RunBuilder& builder) {
+  const Written* first = nullptr;
+  for (Written& setting : written) {
+    if (setting.name == "gas") setting.name = "gradient_accumulation_steps";
+    if (setting.name != "gradient_accumulation_steps") continue;
+    if (whole_count(text_of_values(setting)) == 0) {
+      builder.problem(setting, "must be above 0, not 0");
+      setting.name.clear();
+    } else if (first != nullptr && text_of_values(*first) != text_of_values(setting)) {
+      builder.problem(setting, fmt::format("sets what {} sets too ({}): give one of them",
+                                           printable(first->as_written), text_of(first->at)));
+    }
+    first = &setting;
+  }
+  std::erase_if(written, [](const Written& setting) { return setting.name.empty(); });
+  return written;
+}
+
 // Every second layer has experts where it is not written, from the first on, and a token takes one
 // [EleutherAI/gpt-neox, megatron/neox_arguments/neox_args.py, NeoXArgsModel].
 void take_experts(TreeRun& run) {
@@ -65,11 +85,7 @@ void take_experts(TreeRun& run) {
 
 LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
   RunBuilder builder(file.file, "GPT-NeoX", "megatron-deepspeed-2022");
-  std::vector<Written> written = flattened(file.root, file.file);
-  for (Written& setting : written) {
-    if (setting.name == "gas") setting.name = "gradient_accumulation_steps";
-  }
-  TreeRun run(std::move(written), builder);
+  TreeRun run(with_one_accumulation(flattened(file.root, file.file), builder), builder);
   RunScale scale;
   scale.devices_per_node = run.count({"num_gpus"});
   scale.nodes = run.count({"num_nodes"});
