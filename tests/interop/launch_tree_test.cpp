@@ -145,6 +145,29 @@ TEST_CASE("The Trainer behind accelerate: its shards and GPUs") {
   CHECK(run.devices == 8);
 }
 
+TEST_CASE("GPT-NeoX: gradient accumulation is above 0, and its two names agree") {
+  const auto problem = [](const std::string& accumulation) {
+    return refusal_of(
+        "pipe_parallel_size: 1\nnum_gpus: 8\ntrain_micro_batch_size_per_gpu: 4\n" + accumulation, "neox.yml");
+  };
+  CHECK(problem("gas: 0") == "neox.yml:4: gas: must be above 0, not 0");
+  CHECK(problem("gas: 2\ngradient_accumulation_steps: 4") ==
+        "neox.yml:5: gradient_accumulation_steps: sets what gas: 2 sets too (neox.yml:4): give one of them");
+  CHECK(problem("gas: 2\ngradient_accumulation_steps: 2").empty());
+}
+
+TEST_CASE("axolotl: bnb_config_kwargs decide double quantization, which is on by default") {
+  const auto base = [](const std::string& more) {
+    return value_in(
+        tree_run_of("base_model: NousResearch/Meta-Llama-3-8B\nadapter: qlora\n" + more, "ax.yml"),
+        "base_dtype");
+  };
+  CHECK(base("") == "nf4");
+  CHECK(base("load_in_4bit: true") == "nf4");
+  CHECK(base("bnb_config_kwargs:\n  bnb_4bit_use_double_quant: false") == "nf4_single");
+  CHECK(base("load_in_4bit: true\nbnb_config_kwargs:\n  bnb_4bit_use_double_quant: true") == "nf4");
+}
+
 TEST_CASE("LLaMA-Factory and axolotl: defaults are replayed") {
   const LaunchedRun factory = tree_run_of(
       "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: full\ntemplate: qwen3\n"

@@ -19,8 +19,6 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
   const Written* const adapter = run.find("adapter");
   const bool low_rank =
       adapter != nullptr && (text_of_values(*adapter) == "lora" || text_of_values(*adapter) == "qlora");
-  if (low_rank && text_of_values(*adapter) == "qlora" && !run.has("load_in_4bit"))
-    builder.set("base_dtype", "nf4", adapter);
   RunScale scale;
   scale.tensor = run.size("tensor_parallel", {"tensor_parallel_size"});
   scale.context = run.size("context_parallel", {"context_parallel_size", "sequence_parallel_degree"});

@@ -111,7 +111,11 @@ void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const W
 
 void take_quantization(TreeRun& run, bool adapter) {
   RunBuilder& builder = run.builder();
-  const Written* const four = run.find({"load_in_4bit", "use_qlora", "q_lora"});
+  const Written* four = run.find({"load_in_4bit", "use_qlora", "q_lora"});
+  // axolotl's adapter: qlora, which needs load_in_4bit.
+  if (const Written* const kind = run.find("adapter");
+      four == nullptr && kind != nullptr && text_of_values(*kind) == "qlora")
+    four = kind;
   const Written* const eight = run.find("load_in_8bit");
   const Written* const bits = run.find("quantization_bit");
   const bool by_bits = bits != nullptr && text_of_values(*bits) == "4";
