@@ -385,14 +385,12 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       run = read_bridge_words(std::move(one.written), devices, file, options);
       break;
     }
-    case Reader::verl:
-      if (one.allocator) one.written.push_back(*one.allocator);
-      {
-        RunBuilder job(file, "", "");
-        std::optional<std::int64_t> devices;
-        read_sizes(script, one.program, job, devices);
-        run = read_verl_words(std::move(one.written), file, options, devices);
-      }
+    case Reader::verl: {
+      RunBuilder job(file, "", "");
+      std::optional<std::int64_t> devices;
+      read_sizes(script, one.program, job, devices);
+      const bool finetunes = one.program.name.find("sft_trainer") != std::string::npos;
+      run = read_verl_words(std::move(one.written), file, options, devices, finetunes);
       break;
     case Reader::configuration:
       run = read_configuration(script, one.program, std::move(one.written), one.config, file, options);
@@ -407,6 +405,15 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       break;
   }
   if (!one.of_defaults.empty())
+  if (one.allocator) {
+    RunBuilder environment(file, "", "");
+    take_allocator(*one.allocator, environment);
+    for (const LaunchSetting& setting : environment.so_far().stack) {
+      const bool is_set = std::any_of(run.stack.begin(), run.stack.end(),
+                                      [&](const LaunchSetting& it) { return it.field == setting.field; });
+      if (!is_set) run.stack.push_back(setting);
+    }
+  }
     run.remarks.push_back(
         {LaunchRemarkKind::implied,
          fmt::format("{} by runtime_configs/benchmarking/runtime.conf: the script does not say them",
