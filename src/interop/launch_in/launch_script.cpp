@@ -178,10 +178,10 @@ std::optional<Reader> reader_of(const Program& program, const std::vector<Writte
   // Overrides that state a whole model, without a recipe in front.
   if (are_bridge_words(written) && is_megatron(program, written)) return Reader::bridge;
   if (is_megatron(program, written)) return Reader::megatron;
-  const bool trains = std::any_of(written.begin(), written.end(), [](const Written& setting) {
-    return setting.name == "per_device_train_batch_size" ||
-           setting.name == "per_device_training_batch_size";  // DeepSpeed-Chat's third step
+  const bool states_batch = std::any_of(written.begin(), written.end(), [](const Written& setting) {
+    return setting.name == "per_device_train_batch_size";
   });
+  const bool trains = states_batch || are_deepspeed_chat_words(written);
   if (trains && !holds_trainer_arguments(config)) return Reader::trainer;
   if (!config.empty()) return Reader::configuration;
   const auto has = [&](std::string_view name) {
@@ -392,6 +392,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       const bool finetunes = one.program.name.find("sft_trainer") != std::string::npos;
       run = read_verl_words(std::move(one.written), file, options, devices, finetunes);
       break;
+    }
     case Reader::configuration:
       run = read_configuration(script, one.program, std::move(one.written), one.config, file, options);
       break;
@@ -404,7 +405,6 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       run.framework = "DeepSpeed";
       break;
   }
-  if (!one.of_defaults.empty())
   if (one.allocator) {
     RunBuilder environment(file, "", "");
     take_allocator(*one.allocator, environment);
@@ -414,6 +414,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       if (!is_set) run.stack.push_back(setting);
     }
   }
+  if (!one.of_defaults.empty())
     run.remarks.push_back(
         {LaunchRemarkKind::implied,
          fmt::format("{} by runtime_configs/benchmarking/runtime.conf: the script does not say them",

@@ -73,6 +73,19 @@ void join_lengths(std::vector<Written>& written, std::string_view prompt, std::s
   setting.values = {std::to_string(both)};
 }
 
+// Renames CP and TP sizes as accelerate does. The batch is of the remaining data-parallel ranks
+// [OpenRLHF, openrlhf/utils/deepspeed/deepspeed.py].
+void take_ranks_of_openrlhf(TrainerLaunch& launch) {
+  for (const auto& [theirs, ours] :
+       {std::pair{"ring_attn_size", "cp_size"}, {"ds_tensor_parallel_size", "tp_size"}}) {
+    const Written* const size = flag_of(launch.written, theirs);
+    if (size == nullptr) continue;
+    launch.accelerate.push_back(*size);
+    launch.accelerate.back().name = fmt::format("parallelism_config.parallelism_config_{}", ours);
+    std::erase_if(launch.written, [&](const Written& it) { return it.name == theirs; });
+  }
+}
+
 }  // namespace
 
 // The names that a Trainer has for what a program with DeepSpeed's engine is told.
@@ -116,7 +129,7 @@ void rename_of_swift(TrainerLaunch& launch) {
     const auto found =
         std::find_if(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
     if (found != written.end()) return text_of_values(*found);
-    written.push_back({name, {value}, fmt::format("swift's default of {}", name), at, ""});
+    written.push_back({name, {value}, fmt::format("swift{}{}", default_of, name), at, ""});
     return value;
   };
   or_default("gradient_checkpointing", "true");
@@ -160,7 +173,7 @@ void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs) {
   join_lengths(written, "prompt_max_len", "generate_max_len");
   const auto or_default = [&](const std::string& name, const std::string& value) {
     if (!has_flag(written, name))
-      written.push_back({name, {value}, fmt::format("OpenRLHF's default of {}", name), at, ""});
+      written.push_back({name, {value}, fmt::format("OpenRLHF{}{}", default_of, name), at, ""});
   };
   or_default("per_device_train_batch_size", "8");
   if (!on_pairs) or_default("max_length", "2048");
@@ -169,13 +182,29 @@ void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs) {
   launch.global = *flag_of(written, "train_batch_size");
   std::erase_if(written, [](const Written& it) { return it.name == "train_batch_size"; });
   take_stage_flag(launch, "zero_stage", "adam_offload");
+  take_ranks_of_openrlhf(launch);
 }
 
-// Sequences are 512 tokens where it is not written [DeepSpeedExamples, DeepSpeed-Chat, step1_supervised_finetuning/main.py].
+bool are_deepspeed_chat_words(const std::vector<Written>& written) {
+  return has_flag(written, "actor_model_name_or_path") ||
+         (has_flag(written, "model_name_or_path") &&
+          (has_flag(written, "data_split") || has_flag(written, "num_padding_at_beginning")));
+}
+
+// Microbatches of 16, sequences of 512 tokens (a prompt and an answer of 256) and stage 0 are its defaults
+// [deepspeedai/DeepSpeedExamples, applications/DeepSpeed-Chat/training, main.py of each step].
 void rename_of_deepspeed_chat(TrainerLaunch& launch) {
   std::vector<Written>& written = launch.written;
+  const bool chat = are_deepspeed_chat_words(written);
   const bool third = has_flag(written, "actor_model_name_or_path");
+  const FilePlace at = written.empty() ? FilePlace{} : written.front().at;
+  const auto or_default = [&](const std::string& name, const std::string& value) {
+    if (!has_flag(written, name))
+      written.push_back({name, {value}, fmt::format("DeepSpeed-Chat{}{}", default_of, name), at, ""});
+  };
   if (third) {
+    or_default("max_prompt_seq_len", "256");
+    or_default("max_answer_seq_len", "256");
     rename(written, {{"actor_model_name_or_path", "model_name_or_path"},
                      {"per_device_training_batch_size", "per_device_train_batch_size"},
                      {"actor_zero_stage", "zero_stage"},
@@ -183,13 +212,13 @@ void rename_of_deepspeed_chat(TrainerLaunch& launch) {
                      {"actor_gradient_checkpointing", "gradient_checkpointing"}});
     join_lengths(written, "max_prompt_seq_len", "max_answer_seq_len");
   }
-  Written* const stage = flag_of(written, "zero_stage");
-  if (stage == nullptr) return;
-  const FilePlace at = stage->at;
+  if (chat) {
+    or_default("zero_stage", "0");
+    or_default("per_device_train_batch_size", "16");
+    if (!has_flag(written, "max_length")) or_default("max_seq_len", "512");
+  }
+  if (!has_flag(written, "zero_stage")) return;
   rename(written, {{"lora_dim", "lora_rank"}});
-  const bool chat = third || has_flag(written, "data_split") || has_flag(written, "num_padding_at_beginning");
-  if (chat && !has_flag(written, "max_length") && !has_flag(written, "max_seq_len"))
-    written.push_back({"max_seq_len", {"512"}, "DeepSpeed-Chat's default of max_seq_len", at, ""});
   take_stage_flag(launch, "zero_stage", "offload");
 }
 

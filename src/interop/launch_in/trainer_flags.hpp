@@ -9,6 +9,9 @@
 
 namespace headroom {
 
+// Written of a setting whose value is a program's default: "swift's default of lora_rank".
+constexpr std::string_view default_of = "'s default of ";
+
 // Of a program with DeepSpeed's engine.
 void rename_for_trainer(std::vector<Written>& written);
 
@@ -22,7 +25,9 @@ void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs);
 // Returns whether a program trains on pairs of answers: DPO, KTO, reward models and their like.
 bool trains_on_pairs(std::string_view program, const std::vector<Written>& written);
 
-// Of the three steps of DeepSpeed-Chat, and of programs that take the stage of ZeRO as a flag.
+// Returns whether flags are of one of the three steps of DeepSpeed-Chat.
+bool are_deepspeed_chat_words(const std::vector<Written>& written);
+// Of these steps, and of programs that take the stage of ZeRO as a flag.
 void rename_of_deepspeed_chat(TrainerLaunch& launch);
 
 // `megatron sft` of ms-swift: a model by its name, and Megatron-Core's flags.

@@ -8,6 +8,7 @@
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/trainer_common.hpp"
+#include "interop/launch_in/trainer_flags.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -161,6 +162,9 @@ constexpr LaunchKey hugging_face_keys[] = {
     {"precompute_ref_log_probs"},
     {"streaming"},
     {"flash_attn*"},
+    {"input_key"},
+    {"output_key"},
+    {"ring_head_stride"},
     {"packing_samples", LaunchUse::unmodelled, "samples that are packed into sequences"},
     {"critic_*", LaunchUse::unmodelled, "the critic"},
     {"ref_num_*"},
@@ -267,6 +271,12 @@ LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options
 
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
   RunBuilder builder(file, "Hugging Face Trainer", "hf-trainer");
+  for (const std::vector<Written>* const list : {&launch.written, &launch.accelerate}) {
+    for (const Written& setting : *list) {
+      if (setting.as_written.find(default_of) != std::string::npos)
+        builder.imply(fmt::format("{} is {}", setting.as_written, text_of_values(setting)));
+    }
+  }
   RunScale scale;
   if (!launch.accelerate.empty()) {
     TreeRun accelerate(std::move(launch.accelerate), builder);
@@ -287,6 +297,10 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
   add_engine_batch(launch, builder);
   TreeRun run(last_of_each(std::move(launch.written)), builder);
   refuse_two_dtypes(run);
+  // OpenRLHF states its GPUs so, where nothing else does.
+  for (const std::string_view name : {"actor_num_nodes", "actor_num_gpus_per_node"}) {
+    if (!scale.devices) run.find({name}, "data_parallel");
+  }
   const TrainerNames names{
       {"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id"},
       {"per_device_train_batch_size", "per_gpu_train_batch_size"},
@@ -297,10 +311,6 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
       {"lora_r", "lora_rank", "use_llm_lora"},
       {"lora_target_modules", "lora_target"}};
   // Of TRL, and of scripts that many have copied (Qwen's, LLaVA's, InternVL's).
-  // OpenRLHF states its GPUs so, where nothing else does.
-  for (const std::string_view name : {"actor_num_nodes", "actor_num_gpus_per_node"}) {
-    if (!scale.devices) run.find({name}, "data_parallel");
-  }
   const Written* const peft = run.find({"use_peft", "use_lora", "lora_enable"});
   const bool by_rank = run.count({"lora_r", "lora_rank", "use_llm_lora"}).value_or(0) > 0;
   const bool adapter = peft != nullptr ? is_on(*peft) : by_rank;
