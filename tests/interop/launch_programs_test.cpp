@@ -128,6 +128,127 @@ TEST_CASE("programs: verl's SFT trainer") {
   CHECK(value_in(usual, "recompute") == "full");
 }
 
+TEST_CASE(
+    "programs: DeepSpeed-Chat without its batch and stage has the defaults of its parser, and says so") {
+  const LaunchedRun first = of_words(
+      "deepspeed --num_gpus 8 main.py --data_split 2,4,4 --model_name_or_path facebook/opt-1.3b --deepspeed");
+  CHECK(value_in(first, "data_sharding") == "none");
+  CHECK(value_in(first, "micro_batch") == "16");
+  CHECK(value_in(first, "global_batch") == "128");
+  CHECK(value_in(first, "sequence") == "512");
+  CHECK(says(first, "DeepSpeed-Chat's default of zero_stage is 0"));
+  CHECK(says(first, "DeepSpeed-Chat's default of per_device_train_batch_size is 16"));
+  const LaunchedRun third = of_words(
+      "deepspeed --num_gpus 8 main.py --actor_model_name_or_path facebook/opt-13b "
+      "--critic_model_name_or_path facebook/opt-350m --max_answer_seq_len 512 --deepspeed");
+  CHECK(value_in(third, "micro_batch") == "16");
+  CHECK(value_in(third, "sequence") == "768");
+}
+
+TEST_CASE("programs: verl's SFT trainer is read as such without a model") {
+  const LaunchedRun run = of_words(
+      "torchrun --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer data.train_files=x optim.lr=1e-4");
+  CHECK(value_in(run, "micro_batch") == "4");
+  CHECK(value_in(run, "global_batch") == "256");
+  CHECK(value_in(run, "sequence") == "1024");
+  CHECK(!run.model);
+}
+
+TEST_CASE("programs: OpenRLHF's ranks of a ring and of tensors") {
+  const std::string sft =
+      "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --pretrain meta-llama/Meta-Llama-3-8B "
+      "--max_len 2048 --train_batch_size 256 --micro_train_batch_size 2 --zero_stage 2 --bf16 ";
+  const LaunchedRun ring = of_words(sft + "--ring_attn_size 2 --ring_head_stride 2");
+  CHECK(value_in(ring, "context_parallel") == "2");
+  CHECK(value_in(ring, "data_parallel") == "4");
+  CHECK(value_in(ring, "global_batch") == "256");
+  const LaunchedRun tensor = of_words(sft + "--ds_tensor_parallel_size 2");
+  CHECK(value_in(tensor, "tensor_parallel") == "2");
+  CHECK(value_in(tensor, "data_parallel") == "4");
+}
+
+TEST_CASE("programs: a variable that is not set and decides a field is needed, not its default") {
+  const auto needed = [](const std::string& text) {
+    std::string fields;
+    for (const LaunchRemark& remark : of_words(text).remarks) {
+      if (remark.kind == LaunchRemarkKind::unresolved && remark.text.find(": needs $") != std::string::npos)
+        fields += remark.field + " ";
+    }
+    return fields;
+  };
+  CHECK(needed("deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --pretrain $MODEL --max_len $LEN "
+               "--train_batch_size $GBS --micro_train_batch_size $MBS --zero_stage $STAGE --bf16") ==
+        "data_sharding global_batch model micro_batch sequence ");
+  CHECK(
+      needed("NPROC_PER_NODE=8 swift sft --model $MODEL --per_device_train_batch_size $MBS --max_length $LEN "
+             "--deepspeed zero3 --train_type full --gradient_accumulation_steps $GAS") ==
+      "model micro_batch global_batch sequence ");
+  CHECK(needed("NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B --tensor_model_parallel_size $TP "
+               "--micro_batch_size $MBS") == "tensor_parallel micro_batch ");
+  CHECK(
+      needed(
+          "python3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node $GPUS "
+          "--pretrain Qwen/Qwen3-8B --micro_train_batch_size 2 --prompt_max_len $P --generate_max_len 512") ==
+      "data_parallel sequence ");
+}
+
+TEST_CASE("programs: more TP than processes leaves the data-parallel size to the check of the GPUs") {
+  const LaunchedRun run =
+      of_words("NPROC_PER_NODE=4 megatron sft --model Qwen/Qwen3-8B --tensor_model_parallel_size 8");
+  CHECK(run.devices == 4);
+  CHECK(value_in(run, "data_parallel").empty());
+  CHECK(value_in(run, "tensor_parallel") == "8");
+}
+
+TEST_CASE("programs: a flag whose value is empty is refused by its name") {
+  const auto problem = [](const std::string& text) {
+    try {
+      of_words(text);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string none = "needs a value, and has none: a variable is empty or missing";
+  const std::string sft = "V=\nNPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B --max_length 2048 ";
+  for (const std::string flag : {"--per_device_train_batch_size $V --bf16",
+                                 "--per_device_train_batch_size=$V", "--per_device_train_batch_size \"$V\""})
+    CHECK(problem(sft + flag) == "run.sh:2: --per_device_train_batch_size: " + none);
+  CHECK(problem(sft + "--deepspeed \"$V\"").empty());
+  const std::string core =
+      "V=\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --seq-length 512 "
+      "--num-attention-heads 8 ";
+  CHECK(problem(core + "--hidden-size $V --micro-batch-size 1") == "run.sh:2: --hidden-size: " + none);
+  CHECK(problem(core + "--hidden-size 512 --micro-batch-size \"$V\"") ==
+        "run.sh:2: --micro-batch-size: " + none);
+}
+
+TEST_CASE("programs: a rule that Megatron-LM has too cites the program of the file, or none") {
+  LaunchedRun run;
+  const auto source = [&](const char* framework, const char* software, const char* field) {
+    run.framework = framework;
+    run.software = software;
+    return own_source(run, field, "Megatron-LM, core/utils.py");
+  };
+  CHECK(source("OpenRLHF", "deepspeed-2025", "global_batch") == "DeepSpeed, deepspeed/runtime/config.py");
+  CHECK(source("verl", "hf-trainer", "global_batch").starts_with("verl, "));
+  CHECK(source("Hugging Face Trainer", "hf-trainer", "global_batch").empty());
+  CHECK(source("verl", "hf-trainer", "context_parallel").empty());
+  CHECK(source("GPT-NeoX", "megatron-deepspeed-2022", "tensor_parallel").empty());
+  CHECK(source("verl", "megatron-core-2025", "tensor_parallel") == "Megatron-LM, core/utils.py");
+  CHECK(source("Megatron-LM", "megatron-core-2025", "global_batch") == "Megatron-LM, core/utils.py");
+}
+
+TEST_CASE("programs: how the allocator is set reaches every reader") {
+  const std::string set = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=8 ";
+  for (const char* const words : {"megatron sft --model Qwen/Qwen3-8B", "swift sft --model Qwen/Qwen3-8B"}) {
+    const LaunchedRun run = of_words(set + words);
+    CHECK(std::any_of(run.stack.begin(), run.stack.end(), [](const LaunchSetting& it) {
+      return it.field == "memory.expandable_segments" && it.value == "true";
+    }));
+  }
+}
+
 TEST_CASE("programs: the later of two words holds") {
   const LaunchedRun run = of_words(
       "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B trainer.nnodes=1 "
@@ -147,7 +268,7 @@ TEST_CASE("programs: a path names its model by the last part, also behind a vari
   const LaunchedRun open =
       of_words("python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=$MODEL trainer.nnodes=1");
   CHECK(!open.model);
-  CHECK(says(open, "is known only when the job runs: give --model NAME"));
+  CHECK(says(open, "needs $MODEL: give it with --env NAME=VALUE"));
 }
 
 TEST_CASE("programs: GPUs that are not stated hold all experts of a layer") {

@@ -38,10 +38,12 @@ struct FrameworkRule {
   std::string_view field;
   std::string_view file;
 };
-constexpr std::array<FrameworkRule, 5> framework_rules{{
+constexpr std::array<FrameworkRule, 7> framework_rules{{
     {"torchtitan", "global_batch", "torchtitan, torchtitan/train.py"},
     {"torchtitan", "expert_parallel", "torchtitan, torchtitan/distributed/parallel_dims.py"},
     {"DeepSpeed", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
+    {"OpenRLHF", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
+    {"verl", "global_batch", "verl, verl/workers/fsdp_workers.py and verl/trainer/fsdp_sft_trainer.py"},
     {"GPT-NeoX", "global_batch", "GPT-NeoX, megatron/neox_arguments/arguments.py, check_batch_parameters"},
     {"llm-foundry", "global_batch",
      "llm-foundry, llmfoundry/utils/config_utils.py, calculate_batch_size_info"},
@@ -49,6 +51,12 @@ constexpr std::array<FrameworkRule, 5> framework_rules{{
 // Their batch is a product, which nothing refuses, unless DeepSpeed's file states one.
 constexpr std::array<std::string_view, 4> trainers{"accelerate", "Hugging Face Trainer", "LLaMA-Factory",
                                                    "axolotl"};
+
+// Whether a run is of Megatron-LM's code: GPT-NeoX has a fork of its own.
+bool is_on_megatron(const LaunchedRun& run) {
+  return (run.software.starts_with("megatron") || run.software.starts_with("nemo")) &&
+         run.framework != "GPT-NeoX";
+}
 
 bool is_on_disk(const std::string& source) {
   const FileKind kind = kind_of_file(source);
@@ -125,7 +133,8 @@ std::string_view own_source(const LaunchedRun& run, std::string_view field, std:
   const auto row = std::find_if(framework_rules.begin(), framework_rules.end(), [&](const FrameworkRule& it) {
     return it.framework == framework && it.field == field;
   });
-  return row == framework_rules.end() ? source : row->file;
+  if (row != framework_rules.end()) return row->file;
+  return is_on_megatron(run) ? source : std::string_view();
 }
 
 std::string launch_text(const std::string& source) { return read_file(file_of_launch(source)); }
