@@ -220,6 +220,23 @@ void launch_trials(PlanChoice& choice, Request request, LaunchTarget target) {
   }
 }
 
+// Returns what keeps every layout from being legal. Of several variants: that of the first, if each has one.
+std::optional<Problem> what_bars_all(const PlanReply& reply) {
+  const auto bars = [](const Request& request, const Space& space) {
+    std::optional<Problem> problem = obstacle(request, space);
+    return problem ? problem : broken_rule(request, space);
+  };
+  if (!compares(reply)) return bars(reply.base, reply.space);
+  std::optional<Problem> first;
+  for (const Variant& variant : variants_of(reply.comparison)) {
+    const std::optional<Problem> problem = bars(request_of(reply.base, reply.comparison, variant),
+                                                space_of(reply.space, reply.comparison, variant));
+    if (!problem) return std::nullopt;
+    if (!first) first = problem;
+  }
+  return first;
+}
+
 // Returns whether the plans are those of one finished search whose times only order them.
 bool may_choose(const PlanQuestion& question, const PlanReply& reply) {
   const bool of_time = question.deadline || (reply.found && reply.found->question.within);
@@ -364,10 +381,7 @@ PlanReply reply_to(const PlanQuestion& question, PlanTask task, SearchResult res
     if (reply.space.precision.empty()) reply.in_fp8 = in_fp8(best);
     reply.left_out = left_out(best, reply.space);
   } else {
-    if (!reply.result.nearest && !compares(reply) && reply.space.ran_out.empty()) {
-      reply.obstacle = obstacle(reply.base, reply.space);
-      if (!reply.obstacle) reply.obstacle = broken_rule(reply.base, reply.space);
-    }
+    if (!reply.result.nearest && reply.space.ran_out.empty()) reply.obstacle = what_bars_all(reply);
     if (reply.result.nearest) {
       Request request = reply.base;
       request.strategy = reply.result.nearest->strategy;

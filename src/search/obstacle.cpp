@@ -10,8 +10,10 @@
 namespace headroom {
 namespace {
 
-// Returns "TP 3", "TP 3 or 5" or "any TP".
+// Returns "TP 3", "TP 3 or 5", "TP up to 4" or "any TP".
 std::string sizes_text(const char* name, const Counts& counts) {
+  if (counts.only.empty() && counts.most > 0)
+    return std::string(name) + " up to " + std::to_string(counts.most);
   if (counts.only.empty()) return std::string("any ") + name;
   std::string text = name;
   for (std::size_t i = 0; i < counts.only.size(); ++i) {
@@ -35,6 +37,19 @@ std::optional<Problem> obstacle_of_experts(const Transformer& model, const Count
                  "must divide the experts of each layer (" + sizes_text("EP", ranks) + ")"};
 }
 
+// Returns whether the ranks of experts divide the GPUs of a pipeline rank.
+bool lays_experts(const Transformer& model, const Space& space, std::int64_t tensor, std::int64_t stage) {
+  if (!any_experts(model)) return true;
+  const bool said = space.expert_tensor_parallel != Counts{};
+  const std::vector<std::int64_t> tensors = divisors(said ? stage : tensor);
+  return std::any_of(tensors.begin(), tensors.end(), [&](std::int64_t z) {
+    const std::vector<std::int64_t> ranks = divisors(stage / z);
+    return allows(space.expert_tensor_parallel, z) &&
+           std::any_of(ranks.begin(), ranks.end(),
+                       [&](std::int64_t y) { return allows(space.expert_parallel, y); });
+  });
+}
+
 }  // namespace
 
 std::optional<Problem> obstacle(const Request& base, const Space& space) {
@@ -45,6 +60,7 @@ std::optional<Problem> obstacle(const Request& base, const Space& space) {
   bool tc_divides = false;
   bool tp_divides = false;
   bool tpd_makes = false;
+  bool experts_divide = false;
   for (const std::int64_t t : divisors(space.devices)) {
     if (!allows(tensor, t)) continue;
     t_divides = true;
@@ -57,6 +73,8 @@ std::optional<Problem> obstacle(const Request& base, const Space& space) {
         const std::int64_t d = space.devices / t / c / p;
         if (!allows(space.data_parallel, d)) continue;
         tpd_makes = true;
+        if (!lays_experts(base.model, space, t, t * c * d)) continue;
+        experts_divide = true;
         if (base.workload.global_batch % d != 0) continue;
         const std::vector<std::int64_t> sizes = divisors(base.workload.global_batch / d);
         if (std::any_of(sizes.begin(), sizes.end(),
@@ -87,6 +105,17 @@ std::optional<Problem> obstacle(const Request& base, const Space& space) {
     const std::string times = asked ? "times `tensor_parallel`, `context_parallel` and `pipeline_parallel`"
                                     : "times `tensor_parallel` and `pipeline_parallel`";
     return Problem{"data_parallel", times + " must make the GPUs (" + tp + " x " + d + ": " + devices + ")"};
+  }
+  if (!experts_divide) {
+    // So are the ranks of an expert, and of a pipeline.
+    std::string ranks = sizes_text("EP", space.expert_parallel);
+    if (space.expert_tensor_parallel != Counts{})
+      ranks += " x " + sizes_text("ETP", space.expert_tensor_parallel);
+    std::string stage = devices + " GPUs";
+    if (space.pipeline_parallel != Counts{}) stage += " / " + sizes_text("PP", space.pipeline_parallel);
+    return Problem{"expert_parallel",
+                   "times `expert_tensor_parallel` must divide the GPUs of each pipeline rank (" + ranks +
+                       ": " + stage + ")"};
   }
   return Problem{"global_batch", "must be a multiple of `micro_batch` times `data_parallel` (" +
                                      std::to_string(base.workload.global_batch) + " on " + devices +

@@ -73,6 +73,14 @@ TEST_CASE("obstacle: it names the first size that divides nothing") {
   request.model.architecture.experts = Experts{.count = 8, .per_token = 2, .feedforward = 64};
   CHECK(named({.devices = 16, .expert_parallel = {.only = {3, 5}}}) == "expert_parallel");
   CHECK(named({.devices = 16, .expert_parallel = {.only = {3, 4}}}).empty());
+  request.workload.global_batch = 16;
+  CHECK(obstacle(request,
+                 {.devices = 4, .pipeline_parallel = {.only = {2}}, .expert_parallel = {.only = {4, 8}}})
+            ->rule ==
+        "times `expert_tensor_parallel` must divide the GPUs of each pipeline rank (EP 4 or 8: "
+        "4 GPUs / PP 2)");
+  CHECK(obstacle(request, {.devices = 8, .tensor_parallel = {.most = 2}, .pipeline_parallel = {.only = {3}}})
+            ->rule == "times `tensor_parallel` must divide the GPUs (TP up to 2 x PP 3: 8)");
 }
 
 TEST_CASE("obstacle: an inverse question that finds nothing says it") {
