@@ -80,6 +80,18 @@ TEST_CASE(
   CHECK(sharding_of_one(read_software("megatron-core-2025"), {.tensor_parallel = 2}) == DataSharding::none);
 }
 
+TEST_CASE(
+    "data shards: Megatron-Core keeps moments of 16 bits in its distributed optimizer, also on one rank") {
+  const Software software = read_software("megatron-core-2025");
+  Strategy strategy;
+  strategy.optimizer.exp_avg = MomentDtype::bf16;
+  for (strategy.data_parallel = 1; strategy.data_parallel <= 2; ++strategy.data_parallel)
+    CHECK(default_sharding(software, strategy) == DataSharding::zero1);
+  CHECK(default_sharding(read_software("torchtitan-2025"), strategy) == DataSharding::zero3);
+  strategy.optimizer.exp_avg = MomentDtype::fp32;
+  CHECK(default_sharding(software, strategy) == DataSharding::none);
+}
+
 TEST_CASE("stack defaults: a model of fp32 weights has fp32 gradients on every stack") {
   Transformer model = read_model("llama-3-8b");
   const Software software = read_software("kempnerforge-2026");

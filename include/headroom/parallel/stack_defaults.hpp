@@ -37,18 +37,40 @@ inline DataSharding least_sharding(const Software& software) {
   return modes.empty() ? DataSharding::none : *std::min_element(modes.begin(), modes.end());
 }
 
+// Returns whether the optimizer runs sharded only: Megatron-Core's precision-aware optimizer, which keeps
+// moments or main parameters at 16 bits, is its distributed one, also on one rank [Megatron-LM,
+// core/optimizer/__init__.py].
+inline bool needs_sharded_optimizer(const Software& software, const Strategy& strategy) {
+  const bool on_megatron =
+      software.launcher == Launcher::megatron_lm || software.launcher == Launcher::megatron_bridge;
+  const Optimizer& optimizer = strategy.optimizer;
+  return on_megatron && !keeps_fp32(optimizer) && !has_int8(optimizer) &&
+         optimizer.main_params != MainParams::none;
+}
+
+// Returns the default data sharding of a strategy: the least that the stack has and its optimizer runs with.
+inline DataSharding least_sharding(const Software& software, const Strategy& strategy) {
+  const std::vector<DataSharding>& modes = software.sharding.modes;
+  const bool shards = needs_sharded_optimizer(software, strategy) &&
+                      std::find(modes.begin(), modes.end(), DataSharding::zero1) != modes.end();
+  return shards ? DataSharding::zero1 : least_sharding(software);
+}
+
 // Returns the default data sharding of a rank whose weights no other rank holds.
 inline DataSharding sharding_of_one(const Software& software, const Strategy& strategy) {
   const bool alone = strategy.tensor_parallel == 1 && software.sharding.plain_alone;
-  return alone ? DataSharding::none : least_sharding(software);
+  return alone ? DataSharding::none : least_sharding(software, strategy);
 }
 
-// Returns the data sharding of a strategy for which none was named: its own if the stack has it.
+// Returns the data sharding of a strategy for which none was named: its own if the stack has it and its
+// optimizer runs with it.
 inline DataSharding default_sharding(const Software& software, const Strategy& strategy) {
   const std::vector<DataSharding>& modes = software.sharding.modes;
-  if (std::find(modes.begin(), modes.end(), strategy.data_sharding) != modes.end())
+  const bool runs =
+      strategy.data_sharding != DataSharding::none || !needs_sharded_optimizer(software, strategy);
+  if (runs && std::find(modes.begin(), modes.end(), strategy.data_sharding) != modes.end())
     return strategy.data_sharding;
-  return replicas(strategy) == 1 ? sharding_of_one(software, strategy) : least_sharding(software);
+  return replicas(strategy) == 1 ? sharding_of_one(software, strategy) : least_sharding(software, strategy);
 }
 
 // Returns the default schedule: 1F1B, or interleaved 1F1B with virtual stages. If the stack lacks it, returns

@@ -305,19 +305,7 @@ constexpr std::array core_sharding_rows{
     Rule{"no_reshard_after_forward", [](const RuleCase& it) { return !it.strategy.no_reshard_after_forward; },
          "`no_reshard_after_forward` yes: Megatron-FSDP gathers weights again in the backward pass",
          "Megatron-LM, core/distributed/fsdp", nullptr,
-         [](Strategy& strategy) { strategy.no_reshard_after_forward = false; }},
-    Rule{"main_params_dtype",
-         [](const RuleCase& it) {
-           const Optimizer& optimizer = it.strategy.optimizer;
-           return keeps_fp32(optimizer) || has_int8(optimizer) || optimizer.main_params == MainParams::none ||
-                  shards_optimizer(it.strategy);
-         },
-         "moments or main parameters of 16 bits: Megatron-Core supports them with a sharded optimizer only",
-         "Megatron-LM, core/optimizer/__init__.py, use_precision_aware_optimizer", nullptr,
-         [](Strategy& strategy) {
-           strategy.optimizer.exp_avg = strategy.optimizer.exp_avg_sq = MomentDtype::fp32;
-           strategy.optimizer.main_params = MainParams::fp32;
-         }}};
+         [](Strategy& strategy) { strategy.no_reshard_after_forward = false; }}};
 
 // core/transformer/transformer_config.py:1958
 constexpr std::array<std::string_view, 8> recomputable{

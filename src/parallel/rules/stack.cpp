@@ -7,6 +7,7 @@
 #include "headroom/core/joined.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/offload_modules.hpp"
+#include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "parallel/rules/rows.hpp"
 
@@ -119,6 +120,14 @@ constexpr std::array stack_sharding_rows{
          },
          "{} cannot be combined with `pipeline_parallel` on the stack {}", of_lists,
          [](const RuleCase& it) { return shown(it.strategy.data_sharding, it.software.name); }},
+    Rule{"data_sharding",
+         [](const RuleCase& it) {
+           return shards_optimizer(it.strategy) || !needs_sharded_optimizer(it.software, it.strategy);
+         },
+         "must not be none with moments or main parameters of 16 bits on the stack {}: Megatron-Core keeps "
+         "them in its distributed optimizer only",
+         "Megatron-LM, core/optimizer/__init__.py, use_precision_aware_optimizer",
+         [](const RuleCase& it) { return shown(it.software.name); }},
     Rule{"base_dtype",
          [](const RuleCase& it) {
            return !is_quantized(it.strategy.lora.base) || !it.software.sharding.flat_parameters ||
