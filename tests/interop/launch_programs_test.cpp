@@ -183,6 +183,8 @@ TEST_CASE("programs: a variable that is not set and decides a field is needed, n
       needed("NPROC_PER_NODE=8 swift sft --model $MODEL --per_device_train_batch_size $MBS --max_length $LEN "
              "--deepspeed zero3 --train_type full --gradient_accumulation_steps $GAS") ==
       "model micro_batch global_batch sequence ");
+  CHECK(needed("NPROC_PER_NODE=$N swift sft --model Qwen/Qwen3-8B --train_type $T --deepspeed $DS") ==
+        "lora_rank data_sharding data_parallel ");
   CHECK(needed("NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B --tensor_model_parallel_size $TP "
                "--micro_batch_size $MBS") == "tensor_parallel micro_batch ");
   CHECK(

@@ -156,6 +156,19 @@ TEST_CASE("GPT-NeoX: gradient accumulation is above 0, and its two names agree")
   CHECK(problem("gas: 2\ngradient_accumulation_steps: 2").empty());
 }
 
+TEST_CASE("launch trees: a variable of the environment that decides a field is needed") {
+  const LaunchedRun run = tree_run_of(
+      "base_model: Qwen/Qwen3-8B\nmicro_batch_size: ${MBS}\nsequence_len: ${oc.env:LEN}\noutput_dir: "
+      "${OUT}\n");
+  std::string fields;
+  for (const LaunchRemark& remark : run.remarks) {
+    if (remark.kind == LaunchRemarkKind::unresolved) fields += remark.field + ": " + remark.text + "\n";
+  }
+  CHECK(fields ==
+        "micro_batch: micro_batch_size: ${MBS}: needs $MBS: give it with --env NAME=VALUE\n"
+        "sequence: sequence_len: ${oc.env:LEN}: needs $LEN: give it with --env NAME=VALUE\n");
+}
+
 TEST_CASE("axolotl: bnb_config_kwargs decide double quantization, which is on by default") {
   const auto base = [](const std::string& more) {
     return value_in(

@@ -255,6 +255,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   }
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
   if (job.so_far().nodes && !run.devices) run.nodes = job.so_far().nodes;
+  for (const LaunchRemark& remark : job.so_far().remarks) run.remarks.push_back(remark);  // of missing sizes
   return run;
 }
 

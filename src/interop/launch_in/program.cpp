@@ -215,16 +215,23 @@ void take_environment(Program& program) {
   const std::string_view starter =
       program.launchers.empty() ? std::string_view(program.name) : program.launchers.back();
   const bool of_swift = starter == "swift" || starter == "megatron";
-  if (starter == "llamafactory-cli" || of_swift) {
+  const bool of_titan = starter.ends_with(".sh");  // torchtitan's run_train.sh
+  const bool is_told = of_swift || of_titan || starter == "llamafactory-cli";
+  for (const auto& [variable, value] : program.environment) {
+    const bool counts = variable == (of_titan ? "NGPU" : "NPROC_PER_NODE") || variable == "NNODES";
+    if (is_told && counts && !shell::is_known(value)) program.missing_size = value;
+  }
+  if (!is_told || !program.missing_size.empty()) {
+    // A count of another launcher, or one that only a run knows.
+  } else if (of_titan) {
+    constexpr std::int64_t usual = 8;
+    program.processes_per_node = count_of(value_of("NGPU")).value_or(usual);
+    program.sizes.nodes = 1;
+  } else {
     program.processes_per_node = count_of(value_of("NPROC_PER_NODE"));
     program.sizes.nodes = count_of(value_of("NNODES"));
     if (of_swift && !program.processes_per_node) program.processes_per_node = 1;
     if (program.processes_per_node && !program.sizes.nodes) program.sizes.nodes = 1;
-  }
-  if (starter.ends_with(".sh")) {  // torchtitan's run_train.sh: NGPU is 8 where it is not set
-    constexpr std::int64_t usual = 8;
-    program.processes_per_node = count_of(value_of("NGPU")).value_or(usual);
-    program.sizes.nodes = 1;
   }
   // They take all GPUs of a node that are visible.
   constexpr std::array<std::string_view, 9> of_node{"deepspeed",

@@ -53,6 +53,11 @@ std::string without_quotes(std::string text) {
   return text;
 }
 
+// What stands behind a switch of Megatron-LM is none of its values. Trainers name a file with --deepspeed.
+bool takes_no_value(const Written& setting) {
+  return is_megatron_switch(setting.name) && setting.name != "deepspeed";
+}
+
 }  // namespace
 
 std::vector<Written> written_in(const shell::Followed& script, const std::vector<shell::Value>& words,
@@ -100,10 +105,10 @@ std::vector<Written> written_in(const shell::Followed& script, const std::vector
     }
     // A variable behind a switch or behind a value: further arguments, if any.
     const bool alone = all.empty() || (!shell::is_known(text) && shell::only_mark(text) &&
-                                       (is_megatron_switch(all.back().name) || !all.back().values.empty()));
+                                       (takes_no_value(all.back()) || !all.back().values.empty()));
     if (alone) {
       extra.push_back(word);
-    } else if (!text.empty() || (all.back().values.empty() && !is_megatron_switch(all.back().name))) {
+    } else if (!text.empty() || (all.back().values.empty() && !takes_no_value(all.back()))) {
       all.back().values.push_back(without_quotes(text));
     }
   }

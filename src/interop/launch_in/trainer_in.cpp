@@ -311,9 +311,10 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
       {"lora_r", "lora_rank", "use_llm_lora"},
       {"lora_target_modules", "lora_target"}};
   // Of TRL, and of scripts that many have copied (Qwen's, LLaVA's, InternVL's).
-  const Written* const peft = run.find({"use_peft", "use_lora", "lora_enable"});
-  const bool by_rank = run.count({"lora_r", "lora_rank", "use_llm_lora"}).value_or(0) > 0;
-  const bool adapter = peft != nullptr ? is_on(*peft) : by_rank;
+  const Written* const peft = run.find({"use_peft", "use_lora", "lora_enable"}, "lora_rank");
+  const bool adapter = peft != nullptr
+                           ? is_on(*peft)
+                           : run.count({"lora_r", "lora_rank", "use_llm_lora"}, "lora_rank").value_or(0) > 0;
   if (is_preference(run))
     builder.leave_out(*run.find("beta"),
                       "training on pairs (DPO, ORPO): a pair is two sequences, and DPO keeps a second model");

@@ -19,6 +19,19 @@ bool is_null(const TreeNode& node) {
   return node.members.empty() && node.text.empty();
 }
 
+// Returns what a value needs that is a variable of the environment and nothing else: ${NAME}, ${oc.env:NAME}.
+std::string need_of(std::string_view text) {
+  if (!text.starts_with("${") || !text.ends_with('}')) return {};
+  std::string_view name = text.substr(2, text.size() - 3);
+  for (const std::string_view function : {"oc.env:", "env:"}) {
+    if (name.starts_with(function)) name.remove_prefix(function.size());
+  }
+  const bool is_variable = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+  return is_variable ? fmt::format("needs ${}: give it with --env NAME=VALUE", name) : std::string();
+}
+
 class Flattener {
  public:
   explicit Flattener(const std::string& file) : file_(file) {}
@@ -53,11 +66,12 @@ class Flattener {
         fmt::format("{}: {}", path, printable(fmt::format("{}", fmt::join(values, ", "))));
     std::string name = path;
     std::replace(name.begin(), name.end(), '-', '_');
+    std::string unknown = values.size() == 1 ? need_of(values.front()) : std::string();
     written_.push_back({std::move(name),
                         std::move(values),
                         std::move(as_written),
                         {node.file.empty() ? file_ : node.file, node.line},
-                        {}});
+                        std::move(unknown)});
   }
 
   const std::string& file_;
