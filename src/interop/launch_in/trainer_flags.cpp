@@ -76,13 +76,17 @@ void join_lengths(std::vector<Written>& written, std::string_view prompt, std::s
 // Renames CP and TP sizes as accelerate does. The batch is of the remaining data-parallel ranks
 // [OpenRLHF, openrlhf/utils/deepspeed/deepspeed.py].
 void take_ranks_of_openrlhf(TrainerLaunch& launch) {
-  for (const auto& [theirs, ours] :
-       {std::pair{"ring_attn_size", "cp_size"}, {"ds_tensor_parallel_size", "tp_size"}}) {
-    const Written* const size = flag_of(launch.written, theirs);
+  struct Renamed {
+    std::string_view theirs;
+    std::string_view ours;
+  };
+  for (const Renamed& name :
+       {Renamed{"ring_attn_size", "cp_size"}, Renamed{"ds_tensor_parallel_size", "tp_size"}}) {
+    const Written* const size = flag_of(launch.written, name.theirs);
     if (size == nullptr) continue;
     launch.accelerate.push_back(*size);
-    launch.accelerate.back().name = fmt::format("parallelism_config.parallelism_config_{}", ours);
-    std::erase_if(launch.written, [&](const Written& it) { return it.name == theirs; });
+    launch.accelerate.back().name = fmt::format("parallelism_config.parallelism_config_{}", name.ours);
+    std::erase_if(launch.written, [&](const Written& it) { return it.name == name.theirs; });
   }
 }
 
