@@ -10,7 +10,12 @@
 namespace headroom {
 std::vector<ShardingChoice> sharding_candidates(const Request& base, const Space& space,
                                                 const Strategy& layout) {
-  if (replicas(layout) == 1) return {{.data_sharding = sharding_of_one(base.software, layout)}};
+  if (replicas(layout) == 1) {
+    // Nothing is sharded, whatever is asked for; but an optimizer that runs sharded only is refused without.
+    const bool refused = space.data_sharding == std::vector{DataSharding::none} &&
+                         needs_sharded_optimizer(base.software, layout);
+    return {{.data_sharding = refused ? DataSharding::none : sharding_of_one(base.software, layout)}};
+  }
   const bool open = space.shard_size == Counts{};
   std::vector<std::int64_t> sizes{0};
   if (!open || tries(base, space, WideChoice::shard_size)) {

@@ -154,6 +154,20 @@ TEST_CASE("programs: verl's SFT trainer is read as such without a model") {
   CHECK(!run.model);
 }
 
+TEST_CASE("programs: verl's SFT trainer on Megatron-Core, in microbatches of so many tokens") {
+  const LaunchedRun run = of_words(
+      "torchrun --nproc_per_node=16 -m verl.trainer.sft_trainer data.train_batch_size=64 "
+      "data.max_length=2048 "
+      "data.use_dynamic_bsz=True data.max_token_len_per_gpu=8192 model.path=Qwen/Qwen3-8B engine=megatron "
+      "optim=megatron engine.tensor_model_parallel_size=4 engine.pipeline_model_parallel_size=2");
+  CHECK(run.software == "megatron-core-2025");
+  CHECK(value_in(run, "tensor_parallel") == "4");
+  CHECK(value_in(run, "pipeline_parallel") == "2");
+  CHECK(value_in(run, "sequence_parallel") == "yes");
+  CHECK(value_in(run, "data_sharding") == "zero1");
+  CHECK(value_in(run, "micro_batch") == "4");
+}
+
 TEST_CASE("programs: OpenRLHF's ranks of a ring and of tensors") {
   const std::string sft =
       "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --pretrain meta-llama/Meta-Llama-3-8B "

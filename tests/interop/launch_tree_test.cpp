@@ -151,6 +151,7 @@ TEST_CASE("GPT-NeoX: gradient accumulation is above 0, and its two names agree")
         "pipe_parallel_size: 1\nnum_gpus: 8\ntrain_micro_batch_size_per_gpu: 4\n" + accumulation, "neox.yml");
   };
   CHECK(problem("gas: 0") == "neox.yml:4: gas: must be above 0, not 0");
+  CHECK(problem("gas: -1") == "neox.yml:4: gas: must be above 0, not -1");
   CHECK(problem("gas: 2\ngradient_accumulation_steps: 4") ==
         "neox.yml:5: gradient_accumulation_steps: sets what gas: 2 sets too (neox.yml:4): give one of them");
   CHECK(problem("gas: 2\ngradient_accumulation_steps: 2").empty());

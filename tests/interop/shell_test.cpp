@@ -62,6 +62,8 @@ TEST_CASE("words are those that bash 5 makes") {
       {"declare -A M=([k]=1 [l]=\"2 3\"); M[m]=4; python x.py ${M[k]} \"${M[l]}\" ${M[m]}", "1|2 3|4"},
       {"X=a; X=b; X+=c; python x.py $X ${X}d ${#X}", "bc|bcd|2"},
       {"python x.py ${U:-d} ${U:-\"a b\"} ${GIVEN:-d} ${GIVEN:+set} ${V:=v} $V", "d|a b|outside|set|v|v"},
+      {"P=2; Q='3 4'; python x.py a${P:+--pp $P \"$Q\" x\\ y} ${U:---u 1} \"${P:+--pp $P}\" ${U:+--u 2} $Q",
+       "a--pp|2|3 4|x y|--u|1|--pp 2|3|4"},
       {"P=/a/b.tar.gz; python x.py ${P##*/} ${P#/a} ${P%.*} ${P%%.*} ${P/b/c} ${P//a/x} ${P:1:3} ${P^^}",
        "b.tar.gz|/b.tar.gz|/a/b.tar|/a/b|/a/c.tar.gz|/x/b.txr.gz|a/b|/A/B.TAR.GZ"},
       {"N=4; M=N; python x.py $((N*2+1)) $(( $N ** 2 )) $((M/3)) $((N>3?7:8)) $((-7/2)) $((-7%3)) $((0x10)) "

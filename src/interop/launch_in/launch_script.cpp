@@ -116,6 +116,15 @@ void tell_conditions(const Followed& script, RunBuilder& run) {
   }
 }
 
+// Returns what the first condition needs that is taken as false since only a run knows it; empty: there is none.
+std::string need_of_conditions(const Followed& script) {
+  for (const shell::Uncertain& condition : script.conditions) {
+    if (!condition.taken && !condition.unknowns.empty())
+      return needs(script, shell::mark_of(condition.unknowns.front()));
+  }
+  return {};
+}
+
 std::string deepspeed_config(const Followed& script, const std::vector<Value>& words,
                              const std::string& file) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -156,6 +165,7 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
   arguments.environment_unknown = !script.missing_files.empty();
   arguments.open = arguments.open || arguments.environment_unknown;
   tell_conditions(script, run);
+  run.open_conditions(need_of_conditions(script));
   for (const auto& [name, at] : script.missing_files) {
     if (!arguments.model.empty()) break;
     run.unresolved(fmt::format("{} is not beside the script", printable(name)), file_place(script, at));

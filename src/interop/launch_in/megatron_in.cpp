@@ -414,7 +414,7 @@ void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run
     if (key == nullptr) {
       run.unknown(setting, names);
     } else if (lacks_value(setting) && needs_megatron_value(setting.name)) {
-      run.refuse_empty(setting);
+      run.refuse_empty(setting, key->target.substr(0, key->target.find('=')));
     } else if (key->use == LaunchUse::member && key->target == "mtp_layers" && !is_on(setting)) {
       continue;
     } else if (setting.name == "rotary_percent" && text_of_values(setting).starts_with("1")) {

@@ -40,14 +40,18 @@ std::vector<Written> with_one_accumulation(std::vector<Written> written, RunBuil
   for (Written& setting : written) {
     if (setting.name == "gas") setting.name = "gradient_accumulation_steps";
     if (setting.name != "gradient_accumulation_steps") continue;
-    if (whole_count(text_of_values(setting)) == 0) {
-      builder.problem(setting, "must be above 0, not 0");
+    const std::string text = text_of_values(setting);
+    if (const auto count = whole_count(text); count && *count < 1) {
+      builder.problem(setting, fmt::format("must be above 0, not {}", *count));
       setting.name.clear();
-    } else if (first != nullptr && text_of_values(*first) != text_of_values(setting)) {
-      builder.problem(setting, fmt::format("sets what {} sets too ({}): give one of them",
-                                           printable(first->as_written), text_of(first->at)));
+    } else if (first == nullptr) {
+      first = &setting;
+    } else {
+      if (text_of_values(*first) != text)
+        builder.problem(setting, fmt::format("sets what {} sets too ({}): give one of them",
+                                             printable(first->as_written), text_of(first->at)));
+      setting.name.clear();
     }
-    first = &setting;
   }
   std::erase_if(written, [](const Written& setting) { return setting.name.empty(); });
   return written;

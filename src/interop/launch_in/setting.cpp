@@ -270,8 +270,12 @@ void RunBuilder::problem(const Written& setting, std::string rule) {
   if (!contains(problems_, problem)) problems_.push_back(std::move(problem));
 }
 
-void RunBuilder::refuse_empty(const Written& setting) {
-  problem(setting, "needs a value, and has none: a variable is empty or missing");
+void RunBuilder::refuse_empty(const Written& setting, std::string_view field) {
+  if (open_conditions_.empty())
+    return problem(setting, "needs a value, and has none: a variable is empty or missing");
+  Written open = setting;
+  open.unknown = open_conditions_;
+  unresolved(open, field.empty() ? setting.name : field);
 }
 
 void RunBuilder::switch_to(std::string_view target, bool on, const Written& setting) {
@@ -302,7 +306,7 @@ bool RunBuilder::take(const LaunchKey& key, const Written& setting) {
   const StrategyField* const field = key.use == LaunchUse::field ? field_named(key.target) : nullptr;
   const bool is_valued = field != nullptr && !std::holds_alternative<Member<bool>>(field->member);
   if (is_valued && lacks_value(setting)) {
-    refuse_empty(setting);
+    refuse_empty(setting, key.target);
     return true;
   }
   if (is_null(setting)) return true;

@@ -99,7 +99,11 @@ class RunBuilder {
   // Of a setting whose values are not known; `field`: what it would set.
   void unresolved(const Written& setting, std::string_view field);
   void problem(const Written& setting, std::string rule);
-  void refuse_empty(const Written& setting);  // where lacks_value()
+  // Of a setting where lacks_value(); `field`: what it would set. After a condition that is not known, its branch
+  // may give the value.
+  void refuse_empty(const Written& setting, std::string_view field);
+  // `need`: what conditions need that are taken as false since only a run knows them.
+  void open_conditions(std::string need) { open_conditions_ = std::move(need); }
   // Of a rule of the framework that no strategy here breaks.
   void refuse(LaunchRefusal refusal) { run_.refusals.push_back(std::move(refusal)); }
 
@@ -131,6 +135,7 @@ class RunBuilder {
   std::optional<Written> named_by_;
   bool absent_ = false;  // the named model is not at hand
   std::vector<Problem> problems_;
+  std::string open_conditions_;
 };
 
 }  // namespace headroom

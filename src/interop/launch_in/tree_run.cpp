@@ -184,7 +184,7 @@ std::optional<std::int64_t> TreeRun::count(std::initializer_list<std::string_vie
   for (const Entry& entry : entries_) {
     const bool is_named = std::find(names.begin(), names.end(), entry.written.name) != names.end();
     if (!is_named || !lacks_value(entry.written)) continue;
-    builder_.refuse_empty(entry.written);
+    builder_.refuse_empty(entry.written, decides);
     return std::nullopt;
   }
   if (setting == nullptr) return std::nullopt;

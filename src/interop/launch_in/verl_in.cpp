@@ -14,6 +14,19 @@ namespace headroom {
 
 namespace {
 
+// Sets the sequences of the longest length in a microbatch that may hold `held` tokens of a GPU, of which a
+// data-parallel rank has a whole number.
+void take_tokens_of_gpu(std::int64_t held, std::int64_t longest, std::int64_t ranks, const Written* from,
+                        RunScale& scale, RunBuilder& builder) {
+  std::int64_t micro = std::max<std::int64_t>(held * scale.context / longest, 1);
+  const std::int64_t of_rank = scale.global && ranks > 0 ? *scale.global / ranks : 0;
+  while (micro > 1 && of_rank > 0 && (micro > of_rank || of_rank % micro != 0)) --micro;
+  scale.micro = micro;
+  builder.set("micro_batch", std::to_string(micro), from);
+  builder.imply(fmt::format("microbatches hold {} tokens of a GPU: {} of the longest sequences", held, micro),
+                from);
+}
+
 // Sequences of a microbatch: of each GPU, of all of them, or as many as hold a number of tokens.
 void take_microbatch(TreeRun& run, RunScale& scale, const std::string& actor) {
   RunBuilder& builder = run.builder();
@@ -26,14 +39,7 @@ void take_microbatch(TreeRun& run, RunScale& scale, const std::string& actor) {
   std::int64_t ranks = 0;
   if (scale.nodes && scale.devices_per_node) ranks = *scale.nodes * *scale.devices_per_node / replica;
   if (run.on(actor + "use_dynamic_bsz") && held && longest) {
-    std::int64_t micro = std::max<std::int64_t>(*held * scale.context / *longest, 1);
-    const std::int64_t of_rank = scale.global && ranks > 0 ? *scale.global / ranks : 0;
-    while (micro > 1 && of_rank > 0 && (micro > of_rank || of_rank % micro != 0)) --micro;
-    scale.micro = micro;
-    builder.set("micro_batch", std::to_string(micro), tokens);
-    builder.imply(
-        fmt::format("microbatches hold {} tokens of a GPU: {} of the longest sequences", *held, micro),
-        tokens);
+    take_tokens_of_gpu(*held, *longest, ranks, tokens, scale, builder);
   } else if (const auto micro = run.count({actor + "ppo_micro_batch_size_per_gpu"}, "micro_batch")) {
     scale.micro = micro;
     builder.set("micro_batch", std::to_string(*micro), each);
@@ -87,22 +93,56 @@ void take_core_overrides(TreeRun& run, const RunScale& scale, const std::string&
     builder.set("main_params_dtype", "remainder", aware);
 }
 
-// Its SFT trainer: FSDP, a batch of 256, microbatches of 4 sequences of at most 1024 tokens, and checkpoints by default
+// Sizes of a trainer on Megatron-Core, whose settings start with `of`, and what verl sets there.
+void take_core_ranks(TreeRun& run, RunScale& scale, const std::string& of) {
+  RunBuilder& builder = run.builder();
+  builder.use_software("megatron-core-2025");
+  scale.tensor = run.size("tensor_parallel", {of + "tensor_model_parallel_size"});
+  scale.pipeline = run.size("pipeline_parallel", {of + "pipeline_model_parallel_size"});
+  scale.context = run.size("context_parallel", {of + "context_parallel_size"});
+  run.size("virtual_pipeline", {of + "virtual_pipeline_model_parallel_size"});
+  run.size("expert_parallel", {of + "expert_model_parallel_size"});
+  const auto expert_tensor = run.count({of + "expert_tensor_parallel_size"}, "expert_tensor_parallel");
+  if (expert_tensor && *expert_tensor > 0)
+    builder.set("expert_tensor_parallel", std::to_string(*expert_tensor),
+                run.find(of + "expert_tensor_parallel_size"));
+  if (scale.tensor > 1) {
+    builder.set("sequence_parallel", "yes", nullptr);
+    builder.imply("verl trains with sequence parallelism on Megatron-Core");
+  }
+  builder.set("data_sharding", "zero1", nullptr);
+  builder.imply("verl takes the distributed optimizer of Megatron-Core");
+}
+
+// Its SFT trainer: FSDP unless its engine is Megatron-Core, a batch of 256, microbatches of 4 sequences of at most 1024 tokens, and checkpoints by default
 // [verl, trainer/config/sft_trainer.yaml].
 LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options) {
   RunBuilder& builder = run.builder();
   if (const Written* const model = run.find_path({"model.partial_pretrain", "model.path"}))
     name_model_of(*model, builder);
-  scale.context = run.size("context_parallel",
-                           {"ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"});
-  if (scale.context > 1)
-    builder.set("cp_comm", "a2a",
-                run.find({"ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"}));
-  builder.set("data_sharding", "zero3", nullptr);
-  builder.imply("verl shards the model by FSDP");
+  const bool megatron = run.text({"engine"}) == "megatron";
+  if (megatron) {
+    take_core_ranks(run, scale, "engine.");
+  } else {
+    scale.context = run.size("context_parallel",
+                             {"ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"});
+    if (scale.context > 1)
+      builder.set("cp_comm", "a2a",
+                  run.find({"ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"}));
+    builder.set("data_sharding", "zero3", nullptr);
+    builder.imply("verl shards the model by FSDP");
+  }
   if (run.has("data.micro_batch_size_per_gpu")) take_micro(run, scale, {"data.micro_batch_size_per_gpu"});
   take_global(run, scale, {"data.train_batch_size"});
   if (run.has("data.max_length")) take_sequence(run, {"data.max_length"});
+  if (run.on("data.use_dynamic_bsz")) {
+    const std::int64_t longest = builder.count("sequence").value_or(1024);
+    const std::int64_t replica = scale.tensor * scale.pipeline * scale.context;
+    scale.global = builder.count("global_batch").value_or(256);
+    take_tokens_of_gpu(run.count({"data.max_token_len_per_gpu"}, "micro_batch").value_or(8192), longest,
+                       scale.devices.value_or(0) / replica, run.find("data.max_token_len_per_gpu"), scale,
+                       builder);
+  }
   for (const auto& [field, value, key] : {std::tuple{"micro_batch", "4", "data.micro_batch_size_per_gpu"},
                                           {"global_batch", "256", "data.train_batch_size"},
                                           {"sequence", "1024", "data.max_length"}}) {
@@ -113,8 +153,10 @@ LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options)
   scale.micro = builder.count("micro_batch");
   scale.global = builder.count("global_batch");
   const Written* const checkpoints = run.find("model.enable_gradient_checkpointing");
-  builder.set("recompute", checkpoints == nullptr || is_on(*checkpoints) ? "full" : "none", checkpoints);
-  if (checkpoints == nullptr) builder.imply("model.enable_gradient_checkpointing is true by default");
+  if (!megatron) {
+    builder.set("recompute", checkpoints == nullptr || is_on(*checkpoints) ? "full" : "none", checkpoints);
+    if (checkpoints == nullptr) builder.imply("model.enable_gradient_checkpointing is true by default");
+  }
   if (const Written* const host =
           run.find({"model.fsdp_config.cpu_offload", "model.fsdp_config.offload_params"});
       host != nullptr && is_on(*host))
@@ -161,26 +203,14 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   const bool megatron = run.text({in("strategy")}) == "megatron" || run.has_below(actor + "megatron") ||
                         run.text({"model_engine"}) == "megatron" ||
                         run.text("config_name").find("megatron") != std::string::npos;
-  if (megatron) builder.use_software("megatron-core-2025");
-  scale.tensor = run.size("tensor_parallel", {in("megatron.tensor_model_parallel_size")});
-  scale.pipeline = run.size("pipeline_parallel", {in("megatron.pipeline_model_parallel_size")});
-  scale.context = run.size("context_parallel",
-                           {in("megatron.context_parallel_size"), in("ulysses_sequence_parallel_size")});
-  if (!megatron && scale.context > 1)
-    builder.set("cp_comm", "a2a", run.find(in("ulysses_sequence_parallel_size")));
-  run.size("virtual_pipeline", {in("megatron.virtual_pipeline_model_parallel_size")});
-  run.size("expert_parallel", {in("megatron.expert_model_parallel_size")});
-  const auto expert_tensor = run.count({in("megatron.expert_tensor_parallel_size")});
-  if (expert_tensor && *expert_tensor > 0)
-    builder.set("expert_tensor_parallel", std::to_string(*expert_tensor),
-                run.find(in("megatron.expert_tensor_parallel_size")));
-  if (megatron && scale.tensor > 1) {
-    builder.set("sequence_parallel", "yes", nullptr);
-    builder.imply("verl trains with sequence parallelism on Megatron-Core");
+  if (megatron) {
+    take_core_ranks(run, scale, in("megatron."));
+  } else {
+    scale.context = run.size("context_parallel", {in("ulysses_sequence_parallel_size")});
+    if (scale.context > 1) builder.set("cp_comm", "a2a", run.find(in("ulysses_sequence_parallel_size")));
+    builder.set("data_sharding", "zero3", nullptr);
+    builder.imply("verl shards the actor by FSDP");
   }
-  builder.set("data_sharding", megatron ? "zero1" : "zero3", nullptr);
-  builder.imply(megatron ? "verl takes the distributed optimizer of Megatron-Core"
-                         : "verl shards the actor by FSDP");
   // A step is a mini-batch of prompts, each with its answers.
   const auto mini = run.count({in("ppo_mini_batch_size")}, "global_batch");
   const std::int64_t answers = run.count({"actor_rollout_ref.rollout.n"}, "global_batch").value_or(1);

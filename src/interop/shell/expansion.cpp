@@ -41,6 +41,8 @@ std::string upper_or_lower(std::string text, std::string_view operation) {
 }  // namespace
 
 void Expansion::add_literal(std::string_view text, Place at, bool quoted) {
+  if (splits_literals_ && !quoted && mode_ == Mode::fields)
+    return add_value(Value(std::string(text), at), false);
   if (quoted) has_current_ = true;
   if (text.empty()) return;
   has_current_ = true;
@@ -223,7 +225,12 @@ std::size_t Expansion::add_dollar(std::string_view raw, std::size_t at, bool quo
 }
 
 void Expansion::add_default(std::string_view word, bool quoted) {
-  if (!quoted) return add(word, at_.line, 0);
+  if (!quoted) {
+    const bool splits = std::exchange(splits_literals_, true);
+    add(word, at_.line, 0);
+    splits_literals_ = splits;
+    return;
+  }
   Expansion of(shell_, Mode::text);  // quotes in quotes end there
   of.add(word, at_.line, 0);
   add_value(of.current_, true);

@@ -45,6 +45,7 @@ class Expansion {
   std::vector<Value> done_;
   Value current_;
   bool has_current_ = false;
+  bool splits_literals_ = false;  // in the word of ${NAME:+word}, whose blanks end fields
   Place at_;
 };
 
