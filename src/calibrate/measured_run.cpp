@@ -209,7 +209,7 @@ Strategy strategy_of(const MeasuredRun& run, const RunSettings& settings, const 
   set(strategy.optimizer.exp_avg_sq, run.exp_avg_sq);
   strategy.optimizer.main_params = default_main_params(strategy, software, model);
   set(strategy.optimizer.main_params, run.main_params);
-  // Whatever its run says: the program starts in no other way.
+  // Megatron-Core starts no other way, whatever the run states.
   if (needs_sharded_optimizer(software, strategy) && !shards_optimizer(strategy))
     strategy.data_sharding = least_sharding(software, strategy);
   strategy.stage_layers = run.stage_layers;

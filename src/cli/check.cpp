@@ -54,7 +54,7 @@ std::vector<Problem> placed(const RequestFlags& flags, std::vector<Problem> prob
   return problems;
 }
 
-// The same without the file in front, which a finding of the preflight has of its own.
+// Returns the problems without the file's name in front; the preflight adds it.
 std::vector<Problem> placed_in(const std::string& file, const RequestFlags& flags,
                                std::vector<Problem> problems) {
   problems = placed(flags, std::move(problems));

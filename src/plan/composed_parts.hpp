@@ -1,4 +1,5 @@
-// What all layouts of a composer share: prices of layers, moments of schedules, and the ranks of the last layout.
+// Parts that all layouts of a composer share: prices of layers, moments of schedules, and the ranks of the
+// last layout.
 #pragma once
 
 #include <array>

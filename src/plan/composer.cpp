@@ -10,8 +10,6 @@
 namespace headroom {
 
 Composer::Composer(const Request& base) : parts_(std::make_unique<ComposedParts>(base)) {}
-Composer::Composer(Composer&& other) noexcept = default;
-Composer& Composer::operator=(Composer&& other) noexcept = default;
 Composer::~Composer() = default;
 
 Layout Composer::layout(const Strategy& strategy, std::span<const Recomputation> recomputations) {

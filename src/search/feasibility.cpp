@@ -208,30 +208,28 @@ bool Feasibility::fits_within(const Space& space, Seconds most) {
 bool Feasibility::fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory,
                               Seconds most) {
   const bool placed = by_memory.applies(layout);
-  std::vector<Strategy> too_large;
-  std::optional<Layout> balanced;
   for (const ShardingChoice& sharding : sharding_choices(base_, space, layout)) {
     Strategy strategy = with_sharding(layout, sharding);
-    balanced = composer_.layout(strategy);
+    const Layout balanced = composer_.layout(strategy);
+    std::vector<Strategy> too_large;
     // Recomputation adds time: if the layout is too slow without it, no policy helps.
-    const bool in_time = balanced->least_iteration(strategy) <= most;
+    const bool in_time = balanced.least_iteration(strategy) <= most;
     if (!in_time && !placed) continue;
     for (const Recomputation& recompute : recomputations(base_, space, layout)) {
       strategy.recompute = recompute;
       if (!may_recompute(base_, strategy)) continue;
-      if (!fits(*balanced, strategy)) {
+      if (!fits(balanced, strategy)) {
         if (placed && !recompute.window) too_large.push_back(strategy);
-      } else if (in_time && balanced->least_iteration(strategy) <= most &&
-                 balanced->iteration(strategy) <= most) {
+      } else if (in_time && balanced.least_iteration(strategy) <= most &&
+                 balanced.iteration(strategy) <= most) {
         return true;
       }
     }
+    for (const LayersByMemory::Placed& other : by_memory.fitting(balanced, too_large)) {
+      if (composer_.layout(other.strategy).iteration(other.strategy) <= most) return true;
+    }
   }
-  if (too_large.empty()) return false;
-  const std::vector<LayersByMemory::Placed> others = by_memory.fitting(*balanced, too_large);
-  return std::any_of(others.begin(), others.end(), [&](const LayersByMemory::Placed& other) {
-    return composer_.layout(other.strategy).iteration(other.strategy) <= most;
-  });
+  return false;
 }
 
 }  // namespace headroom

@@ -5,8 +5,8 @@
 
 namespace headroom {
 
-// Returns a time that no strategy with the data sharding of this one takes less than, for any placement of the layers
-// on the ranks of the layout's pipeline (search/layers_by_memory.hpp). Expects a strategy without recomputation.
+// Returns a lower bound of the iteration time of every strategy with this data sharding, wherever its layers
+// are placed on the pipeline's ranks (search/layers_by_memory.hpp). Expects no recomputation.
 Seconds placed_bound(const Layout& layout, const Strategy& strategy);
 
 }  // namespace headroom

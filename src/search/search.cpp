@@ -221,8 +221,8 @@ class Worker {
     if (!best_ || candidate < *best_) best_ = candidate;
   }
 
-  // Returns what a strategy holds besides activations, if that alone is too much. Windows, and what the host holds,
-  // need the whole account.
+  // Returns what a strategy holds besides activations, if that alone is too much. Windows, and what the host
+  // holds, need the whole account.
   [[nodiscard]] std::optional<Bytes> too_much_state(const Strategy& strategy) const {
     if (strategy.recompute.window || offloads(strategy.offload)) return std::nullopt;
     const Bytes least = placed_->least_peak(strategy);
@@ -259,7 +259,7 @@ class Worker {
   const Shard shard_;
   const Watch& watch_;
   Composer composer_;
-  std::optional<Layout> placed_;  // of the strategies that are looked at
+  std::optional<Layout> placed_;  // layout of the strategies under consideration
   KnownLayers known_;
   std::int64_t listed_longest_ = 0;
   ScheduleKind listed_schedule_ = ScheduleKind::one_forward_one_backward;

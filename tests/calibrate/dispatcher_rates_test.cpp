@@ -9,6 +9,7 @@
 
 #include "csv_rows.hpp"
 #include "headroom/calibrate/fit_rates.hpp"
+#include "headroom/io/system_file.hpp"
 #include "headroom/parallel/strategy.hpp"
 #include "headroom/time/collective.hpp"
 #include "paths.hpp"

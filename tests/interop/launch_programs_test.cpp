@@ -225,7 +225,7 @@ TEST_CASE("programs: a flag whose value is empty is refused by its name") {
     }
     return std::string();
   };
-  const std::string none = "needs a value, and has none: a variable is empty or missing";
+  const std::string none = "needs a value (is a variable empty or unset?)";
   const std::string sft = "V=\nNPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B --max_length 2048 ";
   for (const std::string flag : {"--per_device_train_batch_size $V --bf16",
                                  "--per_device_train_batch_size=$V", "--per_device_train_batch_size \"$V\""})

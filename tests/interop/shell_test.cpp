@@ -129,6 +129,8 @@ TEST_CASE("arguments of a script are its positional parameters") {
   CHECK(started_by(options, {"-v", "-t", "4", "-b2", "rest"}) == "python|x.py|4|2|rest");
   CHECK(started_by(options, {"-vt4", "--", "-b"}) == "python|x.py|4|-b");
   CHECK(started_by("getopts t: o -t 8; python x.py $OPTARG") == "python|x.py|8");
+  CHECK(started_by("getopts :t: o -t; python x.py $o $OPTARG") == "python|x.py|:|t");
+  CHECK(started_by("getopts t: o -t; python x.py \"$o\" $OPTARG") == "python|x.py|?");
   CHECK(started_by("T=$2; shift; python x.py $1 ${10} $T $#", {"a", "b c"}) == "python|x.py|b|c|<$10>|b|c|1");
   CHECK(started_by("while [[ $# -gt 0 ]]; do case $1 in --tp) TP=$2; shift 2 ;; *) shift ;; esac; "
                    "done\npython x.py $TP",

@@ -172,8 +172,8 @@ struct DeepEpRates {
   friend bool operator==(const DeepEpRates&, const DeepEpRates&) = default;
 };
 
-// Bandwidths of HybridEP's kernels: of what a rank receives from the other ranks of its node in a dispatch, or
-// sends to them in a combine. Over nodes, that includes what the node forwards.
+// Bandwidths of HybridEP's kernels: bytes that a rank receives from the other ranks of its node in a dispatch,
+// or sends to them in a combine, over the time. Between nodes, they include what the node forwards.
 struct HybridEpRates {
   Sourced<BytesPerSecond> dispatch_bandwidth;
   Sourced<BytesPerSecond> combine_bandwidth;

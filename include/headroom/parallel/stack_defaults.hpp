@@ -37,9 +37,8 @@ inline DataSharding least_sharding(const Software& software) {
   return modes.empty() ? DataSharding::none : *std::min_element(modes.begin(), modes.end());
 }
 
-// Returns whether the optimizer runs sharded only: Megatron-Core's precision-aware optimizer, which keeps
-// moments or main parameters at 16 bits, is its distributed one, also on one rank [Megatron-LM,
-// core/optimizer/__init__.py].
+// Returns whether the optimizer runs only sharded. Megatron-Core keeps moments or main parameters below 32
+// bits only in its distributed optimizer, even on one rank [Megatron-LM, core/optimizer/__init__.py].
 inline bool needs_sharded_optimizer(const Software& software, const Strategy& strategy) {
   const bool on_megatron =
       software.launcher == Launcher::megatron_lm || software.launcher == Launcher::megatron_bridge;

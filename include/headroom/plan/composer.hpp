@@ -9,8 +9,8 @@
 //   recomputation              bytes of the ranks, recompute times, the makespan
 //   data sharding              state of the ranks; the sums
 //
-// A short query (`peak` and `iteration` of a layout) and the full evaluation (`evaluate`) give the same numbers to
-// the last bit.
+// A short query (`peak` and `iteration` of a layout) and the full evaluation (`evaluate`) give the same
+// numbers to the last bit.
 #pragma once
 
 #include <memory>
@@ -24,16 +24,16 @@ class Composer {
  public:
   // Keeps a reference to the request; ignores the request's strategy.
   explicit Composer(const Request& base);
-  Composer(Composer&& other) noexcept;
-  Composer& operator=(Composer&& other) noexcept;
+  Composer(const Composer&) = delete;
+  Composer& operator=(const Composer&) = delete;
   ~Composer();
 
   // Returns the full evaluation of a strategy. Throws InputError with every broken rule if the strategy is
   // not legal.
   Evaluation evaluate(const Strategy& strategy);
 
-  // Returns the layout of a legal strategy, for strategies that share it. The composer must outlive it, and
-  // `recomputations` too; several of them are timed together where that takes little longer than timing one.
+  // Returns the layout of a legal strategy, for strategies that share it. The composer and `recomputations`
+  // must outlive it; several of these are timed together where that takes little longer than timing one.
   [[nodiscard]] Layout layout(const Strategy& strategy, std::span<const Recomputation> recomputations = {});
 
   // Returns the op tables that the composer has built, for rules that read them.

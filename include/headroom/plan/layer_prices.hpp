@@ -1,5 +1,5 @@
-// Memory and cost of a model's layers, embedding and output layer on a system, by sharding and batch. Each result is computed once and stored. Symbolic results serve all strategies that shard
-// alike. Numeric results serve all strategies with the same t, context parallelism, expert sharding, b and
+// Memory and cost of a model's layers, embedding and output layer on a system, by sharding and batch. Each
+// result is computed once and stored. Symbolic results serve all strategies that shard alike. Numeric results serve all strategies with the same t, context parallelism, expert sharding, b and
 // sequence parallelism, and are stored for each set of recomputed ops.
 #pragma once
 
@@ -28,7 +28,8 @@ class LayerPrices {
   LayerPrices(const LayerPrices&) = delete;  // what it returns refers to it
   LayerPrices& operator=(const LayerPrices&) = delete;
 
-  // Returns the layers under the sharding and batch of a strategy. Keeps references to this and to the strategy.
+  // Returns the layers under the strategy's sharding and batch. The result refers to this object and to
+  // `strategy`; both must outlive it.
   PricedLayers of(const Strategy& strategy);
 
   KnownLayers& known_layers() { return known_; }

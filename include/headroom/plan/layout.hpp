@@ -1,9 +1,9 @@
-// A layout: a model placed on the ranks of a pipeline. It answers, for the strategies that place and shard the
-// model alike, what they hold and how long they take. Such strategies differ in recomputation, and in data
-// sharding that leaves the passes unchanged (same_passes). Composer::layout() makes layouts.
+// A layout: a model placed on the ranks of a pipeline. It answers what strategies that place and shard the
+// model alike hold, and how long they take. Such strategies differ in recomputation, and in data sharding
+// that leaves the passes unchanged (same_passes). Composer::layout() makes layouts.
 //
-// No question changes another's answer. A layout works out what it is asked for once, and keeps it, so two
-// threads need a layout each.
+// No question changes another's answer. Layouts store results in their composer, so each thread needs a
+// composer of its own.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,6 @@ class ComposedParts;
 
 class Layout {
  public:
-  // Composer::layout() gives the arguments. Keeps a reference to the parts.
-  Layout(ComposedParts& parts, const Strategy& strategy, std::span<const Recomputation> recomputations);
   Layout(Layout&& other) noexcept;
   Layout& operator=(Layout&& other) noexcept;
   ~Layout();
@@ -34,19 +32,19 @@ class Layout {
   [[nodiscard]] RankPeak peak(const Strategy& strategy) const;
   // Returns a lower bound of peak(): what the fullest GPU holds besides activations. Expects no window.
   [[nodiscard]] Bytes least_peak(const Strategy& strategy) const;
-  // Returns the memory of every rank. The reference holds until the next call.
+  // Returns the memory of every rank. The reference is valid until the next call of ranks() or peak().
   [[nodiscard]] const std::vector<RankMemory>& ranks(const Strategy& strategy) const;
   // Returns what a rank would hold at its peak with `layers` layers. Expects a model with one kind of layer,
   // one virtual stage per rank, no window, and no separate weight-gradient passes.
   [[nodiscard]] Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) const;
-  // Returns what a rank would hold at its peak with these virtual stages, one for each of its chunks. Expects no
-  // window.
+  // Returns what a rank would hold at its peak with these virtual stages, one for each of its chunks.
+  // Expects no window.
   [[nodiscard]] Bytes rank_total(const Strategy& strategy, std::int64_t rank,
                                  std::span<const StagePlace> chunks) const;
   // Returns all that a rank holds at its peak when its virtual stages save `passes`.
   [[nodiscard]] Bytes rank_total(std::int64_t rank, std::span<const PassActivations> passes) const;
 
-  // From here on, the system must have performance figures.
+  // The queries up to end_within_fit() need a system with performance figures.
   [[nodiscard]] Seconds iteration(const Strategy& strategy) const;
   // Returns a lower bound of iteration(), in closed form for every schedule.
   [[nodiscard]] Seconds least_iteration(const Strategy& strategy) const;
@@ -55,7 +53,7 @@ class Layout {
   // Returns the iteration time with its parts, FLOPs and throughput.
   [[nodiscard]] Timing timing(const Strategy& strategy) const;
   [[nodiscard]] double mfu(Seconds iteration) const;
-  // Returns whether the collectives at the end of the iteration are within what the system's rates were fitted to.
+  // Returns whether the rates of the collectives that end the iteration were fitted to such sizes.
   [[nodiscard]] bool end_within_fit(const Strategy& strategy) const;
 
   // Parts, for callers that assemble virtual stages which no Recomputation names.
@@ -73,7 +71,10 @@ class Layout {
   void complete(StageActivations& stage, const StagePlace& place, const Recomputation& apart) const;
 
  private:
-  class Parts;
+  friend class Composer;
+  Layout(ComposedParts& parts, const Strategy& strategy, std::span<const Recomputation> recomputations);
+
+  struct Parts;
   std::unique_ptr<Parts> parts_;
 };
 

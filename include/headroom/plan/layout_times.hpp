@@ -22,9 +22,9 @@ struct LayoutStages {
 
 class LayoutTimes {
  public:
-  // `most` are the parameters of the pipeline rank that has the most; `most_matrices` are the matrices among them.
-  // Keeps references to the request, the strategy, the layers, the stages and the recomputations. Several
-  // recomputations are timed together where that takes little longer than timing one.
+  // `most` are the parameters of the pipeline rank that has the most; `most_matrices` are the matrices among
+  // them. Keeps references to all other arguments. Several recomputations are timed together where that takes
+  // little longer than timing one.
   LayoutTimes(const Request& base, const Strategy& layout, const PricedLayers& layers,
               const ScheduleShape& shape, const LayoutStages& stages, const Parameters& most,
               const MatrixList& most_matrices, std::span<const Recomputation> recomputations);

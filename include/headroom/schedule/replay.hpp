@@ -28,8 +28,8 @@ struct PassTimes {
   Seconds backward;         // without recomputation; inputs only, if weights have passes of their own
   Seconds backward_weight;  // a separate weight-gradient pass
   Seconds delayed_weight;   // part of `backward`: delayed weight gradients, which hide collectives of experts
-  // What collectives of experts add to the times above, which is less than they take where the host is slower
-  // than the device. An overlapping pass can hide those of the forward and of the backward pass.
+  // Time that collectives of experts add to the passes above: less than they take if the host is slower than
+  // the device. An overlapping pass can hide those of the forward and of the backward pass.
   Seconds forward_exchanges;
   Seconds recompute_exchanges;
   Seconds backward_exchanges;

@@ -1,4 +1,4 @@
-// Race of the host with the device through a pass, of which each op takes some time of both.
+// Race of the host and the device through a pass. Each op takes time on both.
 //
 // The host launches op after op. It may be ahead of the device by any number of ops, until it waits for a
 // number that the device makes, such as the tokens of each expert: then the race starts again. A part of a pass
@@ -26,8 +26,8 @@ struct Race {
 
 constexpr bool waits(const Race& race) { return race.waited > unrelated; }
 
-// Returns the race through an op of so many kernels, which are alike: while the device runs one, the host
-// launches the next.
+// Returns the race through an op of `kernels` equal kernels: the device runs one while the host launches the
+// next.
 constexpr Race race_of_op(Seconds host, Seconds device, double kernels) {
   const Seconds alone = std::min(host, device) / std::max(kernels, 1.0);
   return {.host = host, .both = std::max(host, device) + alone, .device = device};

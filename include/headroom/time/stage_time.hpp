@@ -16,7 +16,7 @@ struct StageCost {
   PassCost backward;       // without recomputation; input and weight gradients in one pass
   PassCost backward_data;  // the same work in two passes
   PassCost backward_weight;
-  Race race;  // through the forward pass, if the host waits in it; of nothing otherwise
+  Race race;  // through the forward pass; Race{} if the host never waits in it
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
@@ -69,9 +69,8 @@ std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& mod
 // for the device, the device idles until the next launch, which counts as device time. With blocking launches
 // the two take turns.
 Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software);
-// Returns the time of a forward pass, in which the host may wait for the device. What it was ahead until then
-// does not help it later. Backward passes wait for nothing. What recomputation repeats of a forward pass is
-// priced as if the host did not wait.
+// Returns the time of a forward pass in which the host may wait for the device. The host loses its lead at
+// each wait. Backward passes have no waits; recomputation is priced without them.
 Seconds forward_time(const PassCost& cost, const Race& race, const HostRates& rates,
                      const Software& software);
 

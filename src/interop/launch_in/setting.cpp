@@ -271,8 +271,7 @@ void RunBuilder::problem(const Written& setting, std::string rule) {
 }
 
 void RunBuilder::refuse_empty(const Written& setting, std::string_view field) {
-  if (open_conditions_.empty())
-    return problem(setting, "needs a value, and has none: a variable is empty or missing");
+  if (open_conditions_.empty()) return problem(setting, "needs a value (is a variable empty or unset?)");
   Written open = setting;
   open.unknown = open_conditions_;
   unresolved(open, field.empty() ? setting.name : field);

@@ -317,8 +317,8 @@ void settle(RunScale scale, RunBuilder& builder) {
   const std::int64_t of_replica = scale.tensor * scale.pipeline * scale.context;
   std::optional<std::int64_t> data;
   if (scale.devices) {
-    // Other numbers of GPUs are refused, with those of the request.
-    if (*scale.devices % of_replica == 0) data = *scale.devices / of_replica;
+    // Numbers of GPUs that TP x PP x CP does not divide are refused with the request.
+    if (*scale.devices > 0 && *scale.devices % of_replica == 0) data = *scale.devices / of_replica;
   } else if (scale.shard && *scale.shard > 0) {
     data = *scale.shard * scale.replicate.value_or(1);
     scale.devices = *data * of_replica;

@@ -328,7 +328,8 @@ bool Interpreter::run_nested(const Node& node, const std::vector<Value>& words) 
   return false;
 }
 
-// Takes the next option of the arguments as POSIX's getopts does. Returns false if there are no more.
+// Takes the next option of the arguments as bash's getopts does. Returns false if there are no more. An option
+// without its argument is '?', or ':' where the letters start with one; OPTARG then has the letter.
 bool Interpreter::next_option(const std::vector<Value>& words) {
   if (words.size() < 3) return false;
   const std::vector<Value> own(words.begin() + 3, words.end());
@@ -358,18 +359,22 @@ bool Interpreter::next_option(const std::vector<Value>& words) {
   bool is_option = letter != ':' && at != std::string::npos;
   const bool takes = is_option && letters.substr(at + 1).starts_with(':');
   const bool ends = takes || letter_ == word.size();
-  if (takes && letter_ < word.size()) {
-    set("OPTARG", Value(word.substr(letter_), here()));
-  } else if (takes && next < all.size()) {
-    set("OPTARG", all[next++]);
-  } else if (takes) {
+  const bool is_silent = letters.starts_with(':');
+  const bool lacks_argument = takes && letter_ == word.size() && next >= all.size();
+  if (lacks_argument) {
     is_option = false;
+  } else if (takes && letter_ < word.size()) {
+    set("OPTARG", Value(word.substr(letter_), here()));
+  } else if (takes) {
+    set("OPTARG", all[next++]);
   }
+  if (!is_option) set("OPTARG", Value(is_silent ? std::string(1, letter) : "", here()));
   if (ends) {
     ++next;
     letter_ = 1;
   }
-  set(name, Value(is_option ? std::string(1, letter) : "?", here()));
+  const char found = is_option ? letter : lacks_argument && is_silent ? ':' : '?';
+  set(name, Value(std::string(1, found), here()));
   return end_at(true);
 }
 
