@@ -142,12 +142,10 @@ std::optional<Strategy> LayersByMemory::fitting(const Layout& layout, const Stra
 std::vector<LayersByMemory::Placed> LayersByMemory::fitting(const Layout& layout,
                                                             std::span<const Strategy> strategies) const {
   std::vector<Placed> placed;
-  std::array<bool, spellings<DataSharding>.size()>
-      too_large{};  // with less recomputation, too: by data sharding
+  bool hopeless = false;  // full recomputation does not fit, so less does not
   for (std::size_t i = strategies.size(); i-- > 0;) {
     const Strategy& strategy = strategies[i];
     const bool full = strategy.recompute.policy == RecomputePolicy::full;
-    bool& hopeless = too_large.at(index(strategy.data_sharding));
     if (full && hopeless) continue;
     if (auto other = fitting(layout, strategy)) {
       placed.push_back({.of = i, .strategy = std::move(*other)});

@@ -150,11 +150,11 @@ class Worker {
     for (const ShardingChoice& sharding : choices) {
       Strategy strategy = with_sharding(layout, sharding);
       const bool same_layout = set && same_passes(*set, sharding, layout, base_.software);
-      if (!same_layout) placed_ = composer_.layout(strategy, recomputations_);
+      if (!same_layout) layout_ = composer_.layout(strategy, recomputations_);
       set = sharding;
-      const Seconds of_sharding = placed_->least_iteration(strategy);
+      const Seconds of_sharding = layout_->least_iteration(strategy);
       least = std::min(least, of_sharding.count());
-      if (placed && !same_layout) least = std::min(least, placed_bound(*placed_, strategy).count());
+      if (placed && !same_layout) least = std::min(least, placed_bound(*layout_, strategy).count());
       if (best_ && best_->iteration <= of_sharding) continue;
       if (too_much_state(strategy)) continue;
       for (const Recomputation& recompute : recomputations_) {
@@ -188,8 +188,9 @@ class Worker {
       }
       candidate.strategy = strategy;
       const ShardingChoice sharding = sharding_choice(candidate.strategy);
-      if (!set || !same_passes(*set, sharding, layout, base_.software))
-        placed_ = composer_.layout(with_sharding(layout, sharding), recomputations_);
+      const bool same_layout = set && same_passes(*set, sharding, layout, base_.software);
+      if (set && *set != sharding) place_by_memory();
+      if (!same_layout) layout_ = composer_.layout(with_sharding(layout, sharding), recomputations_);
       set = sharding;
       consider(candidate);
       if (placed == 0 || candidate.verdict == Verdict::fits || candidate.strategy.recompute.window) return;
@@ -197,17 +198,27 @@ class Worker {
       places_.push_back(candidate.place + placed);
     };
     visit_strategies(base_, layout, choices, recomputations_, visit, &known_);
+    place_by_memory();
+  }
+
+  // Considers what becomes of the strategies that are too large, all of one data sharding, with their layers placed by
+  // memory.
+  void place_by_memory() {
     if (too_large_.empty() || stopped_) return;
-    for (auto& [of, strategy] : layers_by_memory_.fitting(*placed_, too_large_)) {
+    std::optional<Layout> balanced = std::exchange(layout_, std::nullopt);
+    for (auto& [of, strategy] : layers_by_memory_.fitting(*balanced, too_large_)) {
       Candidate other{.strategy = std::move(strategy), .place = places_[of]};
-      placed_ = composer_.layout(other.strategy);
+      layout_ = composer_.layout(other.strategy);
       consider(other);
     }
+    layout_ = std::move(balanced);
+    too_large_.clear();
+    places_.clear();
   }
 
   // Sets the memory of a candidate.
   bool fits(Candidate& candidate, bool* of_host = nullptr) {
-    const RankPeak peak = placed_->peak(candidate.strategy);
+    const RankPeak peak = layout_->peak(candidate.strategy);
     candidate.peak = peak.bytes;
     candidate.peak_rank = peak.rank;
     candidate.verdict = verdict_of(base_, peak.bytes);
@@ -216,8 +227,8 @@ class Worker {
   }
 
   void timed(Candidate& candidate) {
-    candidate.iteration = placed_->iteration(candidate.strategy);
-    candidate.mfu = placed_->mfu(candidate.iteration);
+    candidate.iteration = layout_->iteration(candidate.strategy);
+    candidate.mfu = layout_->mfu(candidate.iteration);
     if (!best_ || candidate < *best_) best_ = candidate;
   }
 
@@ -225,7 +236,7 @@ class Worker {
   // holds, need the whole account.
   [[nodiscard]] std::optional<Bytes> too_much_state(const Strategy& strategy) const {
     if (strategy.recompute.window || offloads(strategy.offload)) return std::nullopt;
-    const Bytes least = placed_->least_peak(strategy);
+    const Bytes least = layout_->least_peak(strategy);
     if (verdict_of(base_, least) != Verdict::does_not_fit) return std::nullopt;
     return least;
   }
@@ -246,7 +257,7 @@ class Worker {
     }
     ++counts.feasible;
     if (!has_closed_form(strategy)) {
-      candidate.iteration = placed_->least_iteration(strategy);
+      candidate.iteration = layout_->least_iteration(strategy);
       if (found.beats(candidate)) return;
     }
     ++effort.timed;
@@ -259,7 +270,7 @@ class Worker {
   const Shard shard_;
   const Watch& watch_;
   Composer composer_;
-  std::optional<Layout> placed_;  // layout of the strategies under consideration
+  std::optional<Layout> layout_;  // layout of the strategies under consideration
   KnownLayers known_;
   std::int64_t listed_longest_ = 0;
   ScheduleKind listed_schedule_ = ScheduleKind::one_forward_one_backward;

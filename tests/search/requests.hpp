@@ -45,22 +45,26 @@ inline std::vector<PlacedStrategy> placed_strategies(const Request& base, const 
         const std::vector<Recomputation> list = recomputations(request, space, layout);
         const std::vector<ShardingChoice> choices = sharding_choices(request, space, layout);
         const std::int64_t count = std::ssize(list) * std::ssize(choices);
-        std::vector<Strategy> too_large;
-        std::vector<std::int64_t> places;
+        std::map<std::size_t, std::pair<std::vector<Strategy>, std::vector<std::int64_t>>>
+            too_large;  // by choice
         std::int64_t of_layout = 0;
         visit_strategies(request, layout, choices, list, [&](const Strategy& strategy) {
           balanced = composer.layout(with_sharding(layout, sharding_choice(strategy)));
           all.push_back({strategy, place + of_layout});
           if (placed && !strategy.recompute.window &&
               verdict_of(request, balanced->peak(strategy).bytes) != Verdict::fits) {
-            too_large.push_back(strategy);
+            const auto choice = std::find(choices.begin(), choices.end(), sharding_choice(strategy));
+            auto& [of_choice, places] = too_large[index(choice - choices.begin())];
+            of_choice.push_back(strategy);
             places.push_back(place + of_layout + count);
           }
           ++of_layout;
         });
         if (placed) {
-          for (const auto& other : by_memory.fitting(*balanced, too_large)) {
-            all.push_back({other.strategy, places[other.of]});
+          for (const auto& [choice, list_of] : too_large) {
+            const Layout of_choice = composer.layout(with_sharding(layout, choices[choice]));
+            for (const auto& other : by_memory.fitting(of_choice, list_of.first))
+              all.push_back({other.strategy, list_of.second[other.of]});
           }
         }
         place += placed ? 2 * count : count;

@@ -54,10 +54,10 @@ class Feasibility {
   bool fits_within(const Space& space, Seconds most);
 
  private:
-  [[nodiscard]] bool fits(const Layout& placed, const Strategy& strategy) const {
+  [[nodiscard]] bool fits(const Layout& layout, const Strategy& strategy) const {
     const bool hopeless =
-        !strategy.recompute.window && verdict_of(base_, placed.least_peak(strategy)) != Verdict::fits;
-    return !hopeless && verdict_of(base_, placed.peak(strategy).bytes) == Verdict::fits;
+        !strategy.recompute.window && verdict_of(base_, layout.least_peak(strategy)) != Verdict::fits;
+    return !hopeless && verdict_of(base_, layout.peak(strategy).bytes) == Verdict::fits;
   }
   bool fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory);
   bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);

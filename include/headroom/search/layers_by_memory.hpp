@@ -33,7 +33,8 @@ class LayersByMemory {
   std::optional<Strategy> fitting(const Layout& layout, const Strategy& strategy) const;
 
   // Returns the strategies that placement makes fit, each with its index in the list (`of`). Expects the
-  // strategies of a layout that do not fit as they are, in the order of recomputations(). For full
+  // strategies of a layout and one data sharding that do not fit as they are, in the order of
+  // recomputations(). For full
   // recomputation of the first K layers, K is tried from the largest down until one does not fit, since less
   // recomputation needs no less memory.
   struct Placed {
