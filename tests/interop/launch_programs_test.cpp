@@ -166,6 +166,16 @@ TEST_CASE("programs: verl's SFT trainer on Megatron-Core, in microbatches of so 
   CHECK(value_in(run, "sequence_parallel") == "yes");
   CHECK(value_in(run, "data_sharding") == "zero1");
   CHECK(value_in(run, "micro_batch") == "4");
+  CHECK(value_in(run, "recompute").empty());
+  const LaunchedRun usual = of_words(
+      "torchrun --nproc_per_node=8 -m verl.trainer.sft_trainer data.max_length=4096 model.path=Qwen/Qwen3-8B "
+      "engine=megatron engine.override_transformer_config.recompute_granularity=full "
+      "engine.override_transformer_config.recompute_method=uniform "
+      "engine.override_transformer_config.recompute_num_layers=2");
+  CHECK(value_in(usual, "micro_batch") == "2");
+  CHECK(says(usual, "data.use_dynamic_bsz is true by default"));
+  CHECK(value_in(usual, "recompute") == "full");
+  CHECK(value_in(usual, "recompute_layers") == "2");
 }
 
 TEST_CASE("programs: OpenRLHF's ranks of a ring and of tensors") {

@@ -41,10 +41,11 @@ LaunchedRun read_bridge_words(std::vector<Written> written, std::optional<std::i
 LaunchedRun read_megatron_yaml(const TreeFile& file, const LaunchOptions& options);  // MODEL_ARGS
 LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options);
-// The same as words of a command: "trainer.nnodes=4".
-// `devices`: as a launcher of its SFT trainer says. `finetunes`: the program is the SFT trainer.
+// Programs of verl: the trainer of an actor, and two of SFT, of which the newer one has engines.
+enum class VerlTrainer : std::uint8_t { actor, fsdp_sft, sft };
+// The same as words of a command: "trainer.nnodes=4". `devices`: as a launcher of an SFT trainer says.
 LaunchedRun read_verl_words(std::vector<Written> written, const std::string& file,
                             const LaunchOptions& options, std::optional<std::int64_t> devices = {},
-                            bool finetunes = false);
+                            VerlTrainer trainer = VerlTrainer::actor);
 
 }  // namespace headroom

@@ -400,8 +400,11 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       RunBuilder job(file, "", "");
       std::optional<std::int64_t> devices;
       read_sizes(script, one.program, job, devices);
-      const bool finetunes = one.program.name.find("sft_trainer") != std::string::npos;
-      run = read_verl_words(std::move(one.written), file, options, devices, finetunes);
+      const std::string& name = one.program.name;
+      const VerlTrainer trainer = name.ends_with(".fsdp_sft_trainer") ? VerlTrainer::fsdp_sft
+                                  : name.ends_with(".sft_trainer")    ? VerlTrainer::sft
+                                                                      : VerlTrainer::actor;
+      run = read_verl_words(std::move(one.written), file, options, devices, trainer);
       break;
     }
     case Reader::configuration:

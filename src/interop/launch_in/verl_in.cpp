@@ -54,15 +54,26 @@ void take_microbatch(TreeRun& run, RunScale& scale, const std::string& actor) {
   }
 }
 
-// What the transformer and the optimizer of Megatron-Core are given beside verl's own settings.
-void take_core_overrides(TreeRun& run, const RunScale& scale, const std::string& actor) {
+// What the transformer and the optimizer of Megatron-Core are given beside verl's own settings, which start with
+// `of_engine` and `of_optimizer`.
+void take_core_overrides(TreeRun& run, const RunScale& scale, const std::string& of_engine,
+                         const std::string& of_optimizer) {
   RunBuilder& builder = run.builder();
   const auto transformer = [&](std::string_view name) {
-    return actor + "megatron.override_transformer_config." + std::string(name);
+    return of_engine + "override_transformer_config." + std::string(name);
   };
   const auto optimizer = [&](std::string_view name) {
-    return actor + "optim.override_optimizer_config." + std::string(name);
+    return of_optimizer + "override_optimizer_config." + std::string(name);
   };
+  if (const Written* const kind = run.find(transformer("recompute_granularity"))) {
+    builder.set("recompute", lower_case(text_of_values(*kind)), kind);
+    const std::string number = transformer("recompute_num_layers");
+    if (const auto layers = run.count({number}, "recompute_layers"); layers && *layers > 1)
+      builder.set("recompute_layers", std::to_string(*layers), run.find(number));
+    if (const Written* const method = run.find(transformer("recompute_method"));
+        method != nullptr && builder.value("recompute_layers"))
+      builder.set("recompute_method", text_of_values(*method), method);
+  }
   const Written* const deepep = run.find(transformer("moe_enable_deepep"));
   const Written* const dispatcher = run.find(transformer("moe_token_dispatcher_type"));
   if (deepep != nullptr && is_on(*deepep))
@@ -114,15 +125,17 @@ void take_core_ranks(TreeRun& run, RunScale& scale, const std::string& of) {
   builder.imply("verl takes the distributed optimizer of Megatron-Core");
 }
 
-// Its SFT trainer: FSDP unless its engine is Megatron-Core, a batch of 256, microbatches of 4 sequences of at most 1024 tokens, and checkpoints by default
-// [verl, trainer/config/sft_trainer.yaml].
-LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options) {
+// Its SFT trainers: FSDP unless the engine is Megatron-Core, a batch of 256, microbatches of 4 sequences of at most 1024
+// tokens, and checkpoints by default [verl, trainer/config/sft_trainer.yaml]. `packs`: microbatches hold 8192 tokens of a
+// GPU by default [verl, trainer/config/sft_trainer_engine.yaml].
+LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options, bool packs) {
   RunBuilder& builder = run.builder();
   if (const Written* const model = run.find_path({"model.partial_pretrain", "model.path"}))
     name_model_of(*model, builder);
   const bool megatron = run.text({"engine"}) == "megatron";
   if (megatron) {
     take_core_ranks(run, scale, "engine.");
+    take_core_overrides(run, scale, "engine.", "optim.");
   } else {
     scale.context = run.size("context_parallel",
                              {"ulysses_sequence_parallel_size", "engine.ulysses_sequence_parallel_size"});
@@ -135,7 +148,9 @@ LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options)
   if (run.has("data.micro_batch_size_per_gpu")) take_micro(run, scale, {"data.micro_batch_size_per_gpu"});
   take_global(run, scale, {"data.train_batch_size"});
   if (run.has("data.max_length")) take_sequence(run, {"data.max_length"});
-  if (run.on("data.use_dynamic_bsz")) {
+  const Written* const dynamic = run.find("data.use_dynamic_bsz");
+  if (dynamic == nullptr ? packs : is_on(*dynamic)) {
+    if (dynamic == nullptr) builder.imply("data.use_dynamic_bsz is true by default");
     const std::int64_t longest = builder.count("sequence").value_or(1024);
     const std::int64_t replica = scale.tensor * scale.pipeline * scale.context;
     scale.global = builder.count("global_batch").value_or(256);
@@ -180,7 +195,7 @@ LaunchedRun read_verl(const TreeFile& file, const LaunchOptions& options) {
 
 LaunchedRun read_verl_words(std::vector<Written> written, const std::string& file,
                             const LaunchOptions& options, std::optional<std::int64_t> devices,
-                            bool finetunes) {
+                            VerlTrainer trainer) {
   RunBuilder builder(file, "verl", "hf-trainer");
   for (Written& setting : written) {
     if (setting.name.starts_with("++")) setting.name.erase(0, 2);
@@ -194,9 +209,9 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   const std::string_view decides = devices ? "" : "data_parallel";
   scale.devices_per_node = run.count({"trainer.n_gpus_per_node"}, decides);
   scale.nodes = run.count({"trainer.nnodes"}, decides);
-  if (finetunes || run.has("model.partial_pretrain") || run.has("data.max_length")) {
+  if (trainer != VerlTrainer::actor || run.has("model.partial_pretrain") || run.has("data.max_length")) {
     if (devices) scale.devices = devices;
-    return read_sft(run, scale, options);
+    return read_sft(run, scale, options, trainer == VerlTrainer::sft);
   }
   if (const Written* const model = run.find_path({"actor_rollout_ref.model.path"}))
     name_model_of(*model, builder);
@@ -229,19 +244,9 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
                   run.find("data.max_response_length"));
   }
   take_microbatch(run, scale, actor);
-  const std::string transformer = "megatron.override_transformer_config.";
-  const Written* const kind = run.find({in(transformer + "recompute_granularity")});
-  if (kind != nullptr) {
-    builder.set("recompute", lower_case(text_of_values(*kind)), kind);
-    if (const auto layers = run.count(in(transformer + "recompute_num_layers")); layers && *layers > 1)
-      builder.set("recompute_layers", std::to_string(*layers),
-                  run.find(in(transformer + "recompute_num_layers")));
-    if (const Written* const method = run.find(in(transformer + "recompute_method"));
-        method != nullptr && builder.value("recompute_layers"))
-      builder.set("recompute_method", text_of_values(*method), method);
-  }
+  take_core_overrides(run, scale, in("megatron."), in("optim."));
   const Written* const checkpoints = run.find({"actor_rollout_ref.model.enable_gradient_checkpointing"});
-  if (checkpoints != nullptr && kind == nullptr && !megatron)
+  if (checkpoints != nullptr && !megatron)
     builder.set("recompute", is_on(*checkpoints) ? "full" : "none", checkpoints);
   for (const std::string_view backend : {"fsdp_config.", "megatron."}) {
     const Written* const optimizer = run.find({in(std::string(backend) + "optimizer_offload")});
@@ -263,7 +268,6 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   builder.assume(
       "the trainer of the actor alone is read: rollouts, references and critics take memory and time beside "
       "it");
-  take_core_overrides(run, scale, actor);
   static constexpr LaunchKey keys[] = {
       {"actor_rollout_ref.actor.optim.override_optimizer_config.*", LaunchUse::unmodelled,
        "settings of Megatron-Core's optimizer"},
