@@ -51,23 +51,19 @@ std::size_t busiest(const std::vector<ReplayedRank>& ranks) {
   return static_cast<std::size_t>(longest - ranks.begin());
 }
 
-}  // namespace
-
-const PassCost& backward_after_recompute(const StageCost& stage, ScheduleKind schedule) {
-  return has_weight_passes(schedule) ? stage.backward_data : stage.backward;
-}
-
-namespace {
-
 PassCost without_exchanges(PassCost pass) {
   pass.communication = std::max(pass.communication - pass.expert_communication, Seconds(0));
   pass.expert_communication = Seconds(0);
   return pass;
 }
 
-bool exchanges(const PassCost& pass) { return pass.expert_communication > Seconds(0); }
+bool exchanges_experts(const PassCost& pass) { return pass.expert_communication > Seconds(0); }
 
 }  // namespace
+
+const PassCost& backward_after_recompute(const StageCost& stage, ScheduleKind schedule) {
+  return has_weight_passes(schedule) ? stage.backward_data : stage.backward;
+}
 
 void add_recomputation(PassTimes& times, const StageCost& stage, ScheduleKind schedule,
                        const HostRates& rates, const Software& software) {
@@ -79,9 +75,9 @@ void add_recomputation(PassTimes& times, const StageCost& stage, ScheduleKind sc
   const Seconds all = recomputes ? both_take(stage.recompute, after) : times.backward;
   times.recompute = all - times.backward;
   const Seconds backward_hidden =
-      exchanges(after) ? both_take(stage.recompute, without_exchanges(after)) : all;
+      exchanges_experts(after) ? both_take(stage.recompute, without_exchanges(after)) : all;
   times.backward_exchanges = all - backward_hidden;
-  const Seconds both_hidden = exchanges(stage.recompute)
+  const Seconds both_hidden = exchanges_experts(stage.recompute)
                                   ? both_take(without_exchanges(stage.recompute), without_exchanges(after))
                                   : backward_hidden;
   times.recompute_exchanges = backward_hidden - both_hidden;
@@ -96,7 +92,7 @@ PassTimes pass_times(const StageCost& stage, const ScheduleShape& shape, const H
   if (has_weight_passes(schedule)) times.backward_weight = pass_time(stage.backward_weight, rates, software);
   if (software.delay_weight_gradients && !has_weight_passes(schedule))
     times.delayed_weight = std::min(times.backward, pass_time(stage.backward_weight, rates, software));
-  if (exchanges(stage.forward))
+  if (exchanges_experts(stage.forward))
     times.forward_exchanges = times.forward - pass_time(without_exchanges(stage.forward), rates, software);
   add_recomputation(times, stage, schedule, rates, software);
   return times;

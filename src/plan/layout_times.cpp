@@ -81,11 +81,14 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
       stage.exchanges = exchange_times(*exchanges_, cost, places_.distinct[i], recompute,
                                        *base_.system.performance, base_.software);
       stage.cost = with_exchanges(plain_[i], *exchanges_, stage.exchanges, places_.distinct[i]);
-      stage.times = times_of(stage.cost);
     }
     stage.cost.recompute = recompute_cost(cost, places_.distinct[i], recompute);
-    add_recomputation(stage.times, stage.cost, shape_.kind, base_.system.performance->rates.host,
-                      base_.software);
+    if (exchanges_) {
+      stage.times = times_of(stage.cost);
+    } else {
+      add_recomputation(stage.times, stage.cost, shape_.kind, base_.system.performance->rates.host,
+                        base_.software);
+    }
   }
 }
 

@@ -16,6 +16,29 @@ auto in_layers_of(const KindSizes& sizes, const Setting& of_model, Use use) {
   return sizes.empty() ? use(of_model) : use(setting_of(sizes, of_model));
 }
 
+// Returns the race through the forward pass of a stage. Kinds that are neither layers nor before them follow.
+Race race_through(const ModelCost& cost, const StagePlace& place) {
+  const auto in_stage_waits = [&](std::size_t i) {
+    return place.of_kind[i] > 0 && waits(cost.kinds[i].race);
+  };
+  bool any = false;
+  for (std::size_t i = 0; i < cost.kinds.size(); ++i) any = any || in_stage_waits(i);
+  if (!any) return {};
+  const PassCost& scales = cost.scales.forward;
+  Race race = race_of_op(scales.host, device_time(scales), real(scales.operations));
+  KindCounts ends = place.of_kind;
+  for (const LayerRun& run : place.runs) ends[run.kind] -= run.count;
+  const auto add_ends = [&](bool begin) {
+    for (std::size_t i = 0; i < cost.kinds.size(); ++i) {
+      if (cost.kinds[i].begins == begin) race = race * in_a_row(ends[i], cost.kinds[i].race);
+    }
+  };
+  add_ends(true);
+  for (const LayerRun& run : place.runs) race = race * in_a_row(run.count, cost.kinds[run.kind].race);
+  add_ends(false);
+  return race;
+}
+
 }  // namespace
 
 ModelWork model_work(const ModelLayers& layers, const Setting& setting) {
@@ -92,33 +115,6 @@ PassCost recompute_cost(const ModelCost& cost, const StagePlace& place, const Re
   }
   return sum;
 }
-
-namespace {
-
-// Returns the race through the forward pass of a stage. Kinds that are neither layers nor before them follow.
-Race race_through(const ModelCost& cost, const StagePlace& place) {
-  const auto in_stage_waits = [&](std::size_t i) {
-    return place.of_kind[i] > 0 && waits(cost.kinds[i].race);
-  };
-  bool any = false;
-  for (std::size_t i = 0; i < cost.kinds.size(); ++i) any = any || in_stage_waits(i);
-  if (!any) return {};
-  const PassCost& scales = cost.scales.forward;
-  Race race = race_of_op(scales.host, device_time(scales), real(scales.operations));
-  KindCounts ends = place.of_kind;
-  for (const LayerRun& run : place.runs) ends[run.kind] -= run.count;
-  const auto add_ends = [&](bool begin) {
-    for (std::size_t i = 0; i < cost.kinds.size(); ++i) {
-      if (cost.kinds[i].begins == begin) race = race * in_a_row(ends[i], cost.kinds[i].race);
-    }
-  };
-  add_ends(true);
-  for (const LayerRun& run : place.runs) race = race * in_a_row(run.count, cost.kinds[run.kind].race);
-  add_ends(false);
-  return race;
-}
-
-}  // namespace
 
 StageCost stage_cost(const ModelCost& cost, const StagePlace& place, const Recomputation& recompute) {
   StageCost stage{.forward = cost.scales.forward,
