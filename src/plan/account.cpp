@@ -15,16 +15,18 @@
 namespace headroom {
 namespace {
 
-// Returns whether a plan uses the rates of a group. Rates of a narrow type serve only GEMMs of that type.
-bool uses(std::string_view group, bool flash, const Extrapolations& beyond) {
+// Returns whether a plan uses the rates of a group. Rates of a narrow type serve only GEMMs of that type, and those of
+// a dispatcher only that dispatcher.
+bool uses(std::string_view group, bool flash, Dispatcher dispatcher, const Extrapolations& beyond) {
   if (group == "flash_attention") return flash;
+  if (group.starts_with("collectives.hybridep")) return dispatcher == Dispatcher::hybridep;
+  if (group.starts_with("collectives.deepep")) return dispatcher == Dispatcher::deepep;
   if (group == "grouped_products") return beyond.grouped_products;
   for (std::size_t i = 0; i < narrow_types.size(); ++i) {
     const NarrowType& type = narrow_types[i];
     const bool used = ((beyond.narrow_types >> i) & 1U) != 0;
-    if (group == type.products || group == type.quantization) return used;
+    if (group == type.products || group == type.quantization || group == type.quantization_alone) return used;
     if (group == type.grouped) return used && beyond.grouped_products;
-    if (group == type.quantization_alone) return used;
   }
   return true;
 }
@@ -38,8 +40,7 @@ std::string assumed_rates(const Request& request, const Extrapolations& beyond) 
   const bool launches_apart = any_experts(request.model) || software.launches == Launches::compiled;
   const auto append = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
   visit_rates(performance.rates, [&](std::string_view group, std::string_view name, const auto& rate) {
-    if (rate.origin != Origin::assumed || !uses(group, flash, beyond)) return;
-    if (group.starts_with("collectives.hybridep") && request.strategy.moe_dispatcher != Dispatcher::hybridep)
+    if (rate.origin != Origin::assumed || !uses(group, flash, request.strategy.moe_dispatcher, beyond))
       return;
     if (name == "pytorch_speed" && software.attention_kernels == AttentionKernels::fitted) return;
     if (name == "fp8_speed" && !request.strategy.precision_scope.attention) return;
