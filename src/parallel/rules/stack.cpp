@@ -120,15 +120,15 @@ constexpr std::array stack_sharding_rows{
          },
          "{} cannot be combined with `pipeline_parallel` on the stack {}", of_lists,
          [](const RuleCase& it) { return shown(it.strategy.data_sharding, it.software.name); }},
-    Rule{
-        "data_sharding",
-        [](const RuleCase& it) {
-          return shards_optimizer(it.strategy) || !needs_sharded_optimizer(it.software, it.strategy);
-        },
-        "must not be none with moments or main parameters below 32 bits on the stack {}: Megatron-Core keeps "
-        "them in its distributed optimizer only",
-        "Megatron-LM, core/optimizer/__init__.py, use_precision_aware_optimizer",
-        [](const RuleCase& it) { return shown(it.software.name); }},
+    Rule{"data_sharding",
+         [](const RuleCase& it) {
+           return shards_optimizer(it.strategy) || !needs_sharded_optimizer(it.software, it.strategy);
+         },
+         "must be zero1 or more with moments or main parameters below 32 bits on the stack {}: Megatron-Core "
+         "keeps "
+         "them in its distributed optimizer only",
+         "Megatron-LM, core/optimizer/__init__.py, use_precision_aware_optimizer",
+         [](const RuleCase& it) { return shown(it.software.name); }},
     Rule{"base_dtype",
          [](const RuleCase& it) {
            return !is_quantized(it.strategy.lora.base) || !it.software.sharding.flat_parameters ||
