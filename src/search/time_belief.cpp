@@ -48,9 +48,11 @@ class Normals {
 // Columns of times that may be true.
 Matrix draws(const TimeBelief& belief, int count) {
   const Eigen::Index n = eigen_index(size(belief));
-  // What was measured has no variance left.
+  // What was measured has no variance left. The symmetric root is the one that does not depend on how equal eigenvalues'
+  // vectors are chosen, which differs from machine to machine.
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance_of(belief));
-  const Matrix root = solver.eigenvectors() * solver.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal();
+  const Matrix& vectors = solver.eigenvectors();
+  const Matrix root = vectors * solver.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() * vectors.transpose();
   Matrix normal(n, count);
   Normals normals;
   for (Eigen::Index column = 0; column < count; ++column) {
