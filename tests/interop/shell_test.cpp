@@ -178,5 +178,59 @@ TEST_CASE("what is no bash, or has no end, is an error with a line, quickly") {
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
 }
 
+TEST_CASE("shell: a list of unknown length has no known number of items") {
+  const std::string end = "\npython train.py ${#A[@]} ${A[0]}";
+  CHECK(started_by("A=($(hosts))" + end) == "python|train.py|<${#A[@]}>|<$(hosts)>");
+  CHECK(started_by("A=(`hosts`)" + end) == "python|train.py|<${#A[@]}>|<$(hosts)>");
+  CHECK(started_by("A=($HOSTS)" + end) == "python|train.py|<$HOSTS>|<$HOSTS>");
+  CHECK(started_by("B=($HOSTS); A=(\"${B[@]}\")" + end) == "python|train.py|<$HOSTS>|<$HOSTS>");
+  CHECK(started_by("A=(\"$HOSTS\")" + end) == "python|train.py|1|<$HOSTS>");
+  CHECK(started_by("mapfile -t A < <(hosts)" + end) == "python|train.py|<${#A[@]}>|<<(hosts)>");
+  CHECK(started_by("mapfile -t A < hosts.txt" + end) == "python|train.py|<${#A[@]}>|<$A>");
+  CHECK(started_by("read -ra A <<< \"$HOSTS\"" + end) == "python|train.py|<$HOSTS>|<$HOSTS>");
+  CHECK(started_by("A=($(hosts))\npython train.py ${A[1]}") == "python|train.py|<${A[1]}>");
+  CHECK(started_by("A=(a b)\npython train.py ${A[2]:-none}") == "python|train.py|none");
+  CHECK(started_by("#SBATCH --nodes=4\nA=($(scontrol show hostnames $SLURM_JOB_NODELIST))" + end) ==
+        "python|train.py|4|<$(scontrol show hostnames $SLURM_JOB_NODELIST)>");
+}
+
+TEST_CASE("shell: read and mapfile of known texts") {
+  const std::string end = "\npython train.py ${#A[@]} ${A[1]}";
+  CHECK(started_by("IFS=, read -ra A <<< 'a,b,c'" + end) == "python|train.py|3|b");
+  CHECK(started_by("IFS=','\nread -r -a A <<< 'a,b c'" + end) == "python|train.py|2|b|c");
+  CHECK(started_by("read -ra A <<< ' a  b '" + end) == "python|train.py|2|b");
+  CHECK(started_by("mapfile -t A <<< $'a b\\nc'" + end) == "python|train.py|2|c");
+  CHECK(started_by("IFS=: read A B <<< 'x:y:z'\npython train.py $A $B") == "python|train.py|x|y:z");
+  CHECK(started_by("read A B < <(hosts)\npython train.py $A $B") == "python|train.py|<$A>|<$B>");
+}
+
+TEST_CASE("shell: texts that filters count") {
+  const auto counted = [](const std::string& command) {
+    return started_by("G=0,1,2,3\npython train.py $(" + command + ")");
+  };
+  CHECK(counted("echo $G | tr ',' '\\n' | wc -l") == "python|train.py|4");
+  CHECK(counted("echo $G | tr ',' ' ' | wc -w") == "python|train.py|4");
+  CHECK(counted("echo $G | awk -F',' '{print NF}'") == "python|train.py|4");
+  CHECK(counted("echo $G | cut -d, -f2") == "python|train.py|1");
+  CHECK(counted("expr 32 / 4") == "python|train.py|8");
+  CHECK(counted("echo $G | sort | wc -l") == "python|train.py|<$(echo $G | sort | wc -l)>");
+  CHECK(counted("echo $H | wc -w") == "python|train.py|<$(echo $H | wc -w)>");
+}
+
+TEST_CASE("shell: options by getopt of util-linux") {
+  const std::string script =
+      "O=$(getopt -o t:vp:: --long tp:,verbose,nodes: -n run -- \"$@\") || exit 1\n"
+      "eval set -- \"$O\"\n"
+      "while true; do case $1 in -t|--tp) T=$2; shift 2;; --nodes) N=$2; shift 2;; -v|--verbose) V=1; "
+      "shift;; "
+      "-p) P=$2; shift 2;; --) shift; break;; *) exit 1;; esac; done\n"
+      "python train.py ${T:-1} ${N:-1} ${V:-0} ${P:-none} \"$@\"";
+  CHECK(started_by(script) == "python|train.py|1|1|0|none");
+  CHECK(started_by(script, {"--tp", "4", "-v", "rest one", "--nodes=2"}) ==
+        "python|train.py|4|2|1|none|rest one");
+  CHECK(started_by(script, {"-t8", "-vp3", "--node", "2", "--", "--more"}) ==
+        "python|train.py|8|2|1|3|--more");
+}
+
 }  // namespace
 }  // namespace headroom

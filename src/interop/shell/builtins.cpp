@@ -105,6 +105,7 @@ std::optional<std::string> Interpreter::printed(const std::vector<Value>& words)
     return text;
   }
   if (name == "seq") return sequence(words);
+  if (name == "getopt") return sorted_options(words);
   if (name == "dirname" && words.size() == 2) return path_directory(words[1].text());
   if (name == "basename" && words.size() > 1) {
     std::string text(base_name(words[1].text()));
@@ -161,46 +162,6 @@ void Interpreter::declare(const Node& node, const std::vector<Value>& words) {
     } else {
       assign(assignment);
     }
-  }
-}
-
-void Interpreter::read_variables(const std::vector<Value>& words) {
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::string& name = words[i].text();
-    if (name.starts_with('-') || !is_known(name) || name.empty()) continue;
-    Variable variable;
-    variable.items[0] = Value(mark(Source::output, "$" + name), here());
-    state_.variables.insert_or_assign(name, std::move(variable));
-  }
-}
-
-// `read -r -d '' NAME <<EOF`: the whole text, or else its first line. Of several names each has a word, and the last the
-// rest.
-void Interpreter::read_text(const std::vector<Value>& words, const Value& text) {
-  bool whole = false;
-  std::vector<std::string> names;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i].text();
-    if (!word.starts_with('-')) {
-      names.push_back(word);
-    } else if (word.size() > 1 && std::string_view("dinNptu").find(word.back()) != std::string_view::npos) {
-      ++i;
-      whole = whole || (word.back() == 'd' && i < words.size() && words[i].empty());
-    }
-  }
-  std::size_t end = text.text().size();
-  if (!whole) end = std::min(text.text().find('\n'), end);
-  while (end > 0 && text.text()[end - 1] == '\n') --end;
-  if (names.empty()) names.emplace_back("REPLY");
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    while (at < end && std::string_view(" \t\n").find(text.text()[at]) != std::string_view::npos) ++at;
-    const bool last = i + 1 == names.size();
-    const std::size_t stop = last ? end : std::min(text.text().find_first_of(" \t\n", at), end);
-    Value value;
-    value.append(text, at, stop);
-    set(names[i], std::move(value));
-    at = stop;
   }
 }
 
@@ -328,56 +289,6 @@ bool Interpreter::run_nested(const Node& node, const std::vector<Value>& words) 
   return false;
 }
 
-// Takes the next option of the arguments as bash's getopts does. Returns false if there are no more. An option
-// without its argument is '?', or ':' where the letters start with one; OPTARG then has the letter.
-bool Interpreter::next_option(const std::vector<Value>& words) {
-  if (words.size() < 3) return false;
-  const std::vector<Value> own(words.begin() + 3, words.end());
-  const std::vector<Value>& all = words.size() > 3 ? own : state_.arguments;
-  const std::string& letters = words[1].text();
-  const std::string& name = words[2].text();
-  std::size_t next = 0;
-  if (const Variable* const at = find("OPTIND"); at != nullptr && at->items.contains(0)) {
-    const std::string& text = at->items.at(0).text();
-    std::from_chars(text.data(), text.data() + text.size(), next);
-  }
-  next = std::max<std::size_t>(next, 1);
-  const auto end_at = [&](bool more) {
-    set("OPTIND", Value(std::to_string(next), here()));
-    return more;
-  };
-  const std::string word = next <= all.size() ? all[next - 1].text() : std::string();
-  if (word == "--") ++next;
-  if (word.size() < 2 || word.front() != '-' || word == "--" || !is_known(word)) {
-    letter_ = 1;
-    set(name, Value("?", here()));
-    return end_at(false);
-  }
-  letter_ = std::min(letter_, word.size() - 1);
-  const char letter = word[letter_++];
-  const std::size_t at = letters.find(letter);
-  bool is_option = letter != ':' && at != std::string::npos;
-  const bool takes = is_option && letters.substr(at + 1).starts_with(':');
-  const bool ends = takes || letter_ == word.size();
-  const bool is_silent = letters.starts_with(':');
-  const bool lacks_argument = takes && letter_ == word.size() && next >= all.size();
-  if (lacks_argument) {
-    is_option = false;
-  } else if (takes && letter_ < word.size()) {
-    set("OPTARG", Value(word.substr(letter_), here()));
-  } else if (takes) {
-    set("OPTARG", all[next++]);
-  }
-  if (!is_option) set("OPTARG", Value(is_silent ? std::string(1, letter) : "", here()));
-  if (ends) {
-    ++next;
-    letter_ = 1;
-  }
-  const char found = is_option ? letter : lacks_argument && is_silent ? ':' : '?';
-  set(name, Value(std::string(1, found), here()));
-  return end_at(true);
-}
-
 std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value>& words) {
   while (words.size() > 1 && (words.front().text() == "exec" || words.front().text() == "builtin" ||
                               (words.front().text() == "command" && !words[1].text().starts_with('-'))))
@@ -444,10 +355,9 @@ std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value
     return Flow::goes_on;
   }
   if (is("read", "mapfile", "readarray")) {
-    const auto heredoc = std::find_if(node.redirections.begin(), node.redirections.end(),
-                                      [](const Redirection& it) { return it.sign == "<<"; });
-    if (name == "read" && heredoc != node.redirections.end()) {
-      read_text(words, heredoc_of(*heredoc));
+    const std::optional<Value> text = text_read_by(node);
+    if (text) {
+      read_text(node, words, *text);
       return Flow::goes_on;
     }
     read_variables(words);

@@ -282,6 +282,8 @@ void Expansion::add_parameter(std::string_view inside, bool quoted) {
     values.push_back(std::move(*value));
   }
   if (counts) {
+    if (const Variable* const list = all ? shell_.find(name) : nullptr; list != nullptr && list->is_open)
+      return add_value(Value(shell_.size_of_open(name, *list), at_), quoted);
     if (all) return add_value(Value(std::to_string(values.size()), at_), quoted);
     if (!values.empty() && !is_known(values.front().text()))
       return add_value(Value(shell_.mark(Source::output, "${" + whole + "}"), at_), quoted);
@@ -410,6 +412,36 @@ Value Expansion::part_of(const Value& value, std::string_view range) {
   return part;
 }
 
+// What a command prints, or several with pipes between them; none: only a run knows.
+std::optional<std::string> Expansion::printed_by(const Script& script, const Node& command) {
+  if (command.kind == Kind::pipeline) {
+    std::optional<std::string> text = printed_by(script, script.nodes[command.children.front()]);
+    for (std::size_t i = 1; text && i < command.children.size(); ++i) {
+      const Node& filter = script.nodes[command.children[i]];
+      const bool plain = filter.kind == Kind::simple && filter.assignments.empty() && is_known(*text);
+      shell_.charge(text->size());
+      text = plain ? filtered(words_of(filter), *text) : std::nullopt;
+    }
+    return text;
+  }
+  if (command.kind != Kind::simple || !command.assignments.empty()) return std::nullopt;
+  const std::vector<Value> words = words_of(command);
+  if (words.empty() || words.front().text() != "expr") return shell_.printed(words);
+  std::string expression;
+  for (std::size_t i = 1; i < words.size(); ++i) expression += " " + words[i].text();
+  return shell_.number_of(expression).text();
+}
+
+std::vector<Value> Expansion::words_of(const Node& command) {
+  std::vector<Value> words;
+  for (const Word& word : command.words) {
+    Expansion of(shell_, Mode::fields);
+    of.add(word.raw, at_.line, 0);
+    for (Value& field : of.fields()) words.push_back(std::move(field));
+  }
+  return words;
+}
+
 void Expansion::add_command(std::string_view inside, bool quoted) {
   const Place at = at_;
   const auto unknown = [&] {
@@ -421,7 +453,8 @@ void Expansion::add_command(std::string_view inside, bool quoted) {
   };
   const std::size_t first = inside.find_first_not_of(" \t\n");
   const std::string_view start = inside.substr(std::min(first, inside.size()));
-  constexpr std::array<std::string_view, 6> known{"echo", "printf", "seq", "basename", "dirname", "expr"};
+  constexpr std::array<std::string_view, 7> known{"echo",    "printf", "seq",   "basename",
+                                                  "dirname", "expr",   "getopt"};
   if (std::none_of(known.begin(), known.end(),
                    [&](std::string_view name) { return start.starts_with(name); }))
     return unknown();
@@ -430,14 +463,7 @@ void Expansion::add_command(std::string_view inside, bool quoted) {
     const Node& root = script.nodes[script.root];
     if (root.children.size() != 1) return unknown();
     const Node& command = script.nodes[root.children.front()];
-    if (command.kind != Kind::simple || !command.assignments.empty()) return unknown();
-    std::vector<Value> words;
-    for (const Word& word : command.words) {
-      Expansion of(shell_, Mode::fields);
-      of.add(word.raw, at.line, 0);
-      for (Value& field : of.fields()) words.push_back(std::move(field));
-    }
-    if (std::optional<std::string> text = shell_.printed(words)) {
+    if (std::optional<std::string> text = printed_by(script, command)) {
       while (text->ends_with('\n')) text->pop_back();
       at_ = at;
       return add_value(Value(std::move(*text), at), quoted);

@@ -1,6 +1,7 @@
 // Expands one word: quotes, variables, numbers, and what a command prints where that can be known.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ class Expansion {
   std::size_t add_dollar(std::string_view raw, std::size_t at, bool quoted);
   void add_parameter(std::string_view inside, bool quoted);
   void add_command(std::string_view inside, bool quoted);
+  std::optional<std::string> printed_by(const Script& script, const Node& command);
+  std::vector<Value> words_of(const Node& command);
   void add_default(std::string_view word, bool quoted);
   void add_literal(std::string_view text, Place at, bool quoted);
   void add_value(const Value& value, bool quoted);
@@ -48,6 +51,9 @@ class Expansion {
   bool splits_literals_ = false;  // in the word of ${NAME:+word}, whose blanks end fields
   Place at_;
 };
+
+// What a filter makes of a text: tr, wc, cut, awk's {print NF}. None: only a run knows (filters.cpp).
+std::optional<std::string> filtered(const std::vector<Value>& words, const std::string& text);
 
 // The next `separator` that stands in no quotes or brackets, or npos.
 std::size_t find_unquoted(std::string_view text, char separator);

@@ -73,6 +73,9 @@ struct Outcome {
   std::vector<std::size_t> unknowns = {};
 };
 
+// What util-linux's getopt prints of its words (options.cpp).
+std::string sorted_options(const std::vector<Value>& words);
+
 // How a list of commands ends.
 enum class Flow : std::uint8_t { goes_on, breaks, continues, returns, exits };
 
@@ -130,9 +133,10 @@ class Interpreter {
   // The text of a file beside the script; none: it is not there.
   std::optional<std::pair<std::string, std::string>> file_beside(const Value& name);
   void declare(const Node& node, const std::vector<Value>& words);
+  std::optional<Value> text_read_by(const Node& node);
   void read_variables(const std::vector<Value>& words);
   bool next_option(const std::vector<Value>& words);
-  void read_text(const std::vector<Value>& words, const Value& text);
+  void read_text(const Node& node, const std::vector<Value>& words, const Value& text);
   void write_files(const Node& node, const std::vector<Value>& words);
   std::optional<std::string> printed(const std::vector<Value>& words) const;
 
@@ -147,6 +151,8 @@ class Interpreter {
   std::optional<Value> value_of(const std::string& name);
   std::optional<Value> item_of(const std::string& name, std::string_view index);
   std::vector<Value> items_of(const std::string& name);
+  // How many items a list has, where only a run knows them: a mark, or the nodes of the job.
+  std::string size_of_open(const std::string& name, const Variable& list);
   std::string mark(Source source, const std::string& text);
   [[nodiscard]] bool is_set_by_script(const std::string& name) const;
   void note_names(const Script& script);

@@ -64,6 +64,7 @@ class Value {
 // A scalar has the item "0" alone.
 struct Variable {
   bool is_list = false;
+  bool is_open = false;  // a list of as many items as only a run knows: NAME=($(command))
   bool is_associative = false;
   bool is_number = false;  // declare -i: what is assigned is arithmetic
   std::string stands_for;  // declare -n: the variable that is meant

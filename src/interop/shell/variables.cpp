@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "headroom/core/contains.hpp"
 #include "interop/shell/interpreter.hpp"
 
@@ -115,7 +117,22 @@ std::optional<Value> Interpreter::item_of(const std::string& name, std::string_v
   std::from_chars(number.text().data(), number.text().data() + number.text().size(), key);
   if (key < 0 && !variable->items.empty()) key += variable->items.rbegin()->first + 1;
   const auto item = variable->items.find(key);
-  return item == variable->items.end() ? std::nullopt : std::optional(item->second);
+  if (item != variable->items.end()) return item->second;
+  if (!variable->is_open) return std::nullopt;
+  return Value(mark(Source::output, fmt::format("${{{}[{}]}}", name, index)), here());
+}
+
+std::string Interpreter::size_of_open(const std::string& name, const Variable& list) {
+  for (const auto& [key, item] : list.items) {
+    const auto mark = only_mark(item.text());
+    if (!mark) continue;
+    const Unknown& unknown = followed_.unknowns[*mark];
+    if (unknown.source != Source::output) return item.text();  // which gives them where it is given
+    const bool of_job = unknown.text.find("scontrol show hostname") != std::string::npos &&
+                        unknown.text.find('|') == std::string::npos && !unknown.text.ends_with("...)");
+    if (const auto nodes = of_job ? variable_of_job("SLURM_NNODES") : std::nullopt) return *nodes;
+  }
+  return this->mark(Source::output, fmt::format("${{#{}[@]}}", name));
 }
 
 std::vector<Value> Interpreter::items_of(const std::string& name) {
@@ -150,9 +167,9 @@ void Interpreter::set(const std::string& name, Value value) {
   charge(value.text().size() + 20);
   if (const auto mark = only_mark(value.text())) {
     Unknown& unknown = followed_.unknowns[*mark];
-    // An argument that is not given may be given by the name of the variable that takes it.
+    // What is not known may be given by the name of the variable that takes it.
     const auto given = given_.environment.find(name);
-    if (unknown.source == Source::argument && given != given_.environment.end())
+    if (unknown.source != Source::environment && given != given_.environment.end())
       value = Value(given->second, value.place());
     else if (unknown.name.empty() && unknown.text != "$" + name)
       unknown.name = name;
@@ -191,7 +208,12 @@ void Interpreter::assign(const Assignment& assignment) {
         list.items.insert_or_assign(next++, std::move(value));
         continue;
       }
-      for (Value& field : fields_of(word)) list.items.insert_or_assign(next++, std::move(field));
+      // What only a run knows is split into items there, unless it is in quotes: "${NAME[@]}" is a list again.
+      const bool splits = !word.raw.starts_with('"') || word.raw.find("[@]}") != std::string::npos;
+      for (Value& field : fields_of(word)) {
+        list.is_open = list.is_open || (splits && only_mark(field.text()));
+        list.items.insert_or_assign(next++, std::move(field));
+      }
       if (list.items.size() > most_items) fail("makes a list of more than a million items");
     }
     state_.variables.insert_or_assign(meant_by(assignment.name), std::move(list));

@@ -1,0 +1,94 @@
+// Filters by which scripts count the items of a list: $(echo $GPUS | tr ',' '\n' | wc -l).
+#include <algorithm>
+#include <charconv>
+
+#include "interop/shell/expansion.hpp"
+
+namespace headroom::shell {
+namespace {
+
+// A set of tr that is one character, also as "\n"; none: it is another.
+std::optional<char> one_character(const std::string& set) {
+  if (set.size() == 1) return set.front();
+  if (set == "\\n") return '\n';
+  if (set == "\\t") return '\t';
+  return std::nullopt;
+}
+
+std::vector<std::string> fields_in(std::string_view line, char separator) {
+  std::vector<std::string> fields(1);
+  for (const char c : line) {
+    if (c == separator)
+      fields.emplace_back();
+    else
+      fields.back() += c;
+  }
+  return fields;
+}
+
+std::size_t words_in(std::string_view text) {
+  std::size_t count = 0;
+  bool within = false;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\t' || c == '\n';
+    if (!blank && !within) ++count;
+    within = !blank;
+  }
+  return count;
+}
+
+// -d, and -f1 of cut; -F, of awk: the value of an option, in its word or the next.
+std::optional<std::string> option_in(const std::vector<Value>& words, std::string_view option) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text();
+    if (word == option && i + 1 < words.size()) return words[i + 1].text();
+    if (word.starts_with(option) && word.size() > option.size()) return word.substr(option.size());
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> cut(const std::vector<Value>& words, const std::string& text) {
+  const auto separator = option_in(words, "-d");
+  const std::string number = option_in(words, "-f").value_or("");
+  std::size_t field = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), field);
+  const bool is_one = error == std::errc() && end == number.data() + number.size() && field > 0;
+  if (!separator || separator->size() != 1 || !is_one) return std::nullopt;
+  const std::vector<std::string> fields = fields_in(text.substr(0, text.find('\n')), separator->front());
+  return fields.size() == 1 ? fields.front() : field <= fields.size() ? fields[field - 1] : std::string();
+}
+
+}  // namespace
+
+std::optional<std::string> filtered(const std::vector<Value>& words, const std::string& text) {
+  const bool known =
+      std::all_of(words.begin(), words.end(), [](const Value& word) { return is_known(word.text()); });
+  if (!known || words.size() < 2) return std::nullopt;
+  const std::string& name = words.front().text();
+  const std::string& first = words[1].text();
+  if (name == "tr" && words.size() == 3) {
+    std::string result = text;
+    if (const auto removed = first == "-d" ? one_character(words[2].text()) : std::nullopt) {
+      std::erase(result, *removed);
+      return result;
+    }
+    const auto from = one_character(first);
+    const auto to = one_character(words[2].text());
+    if (!from || !to) return std::nullopt;
+    std::replace(result.begin(), result.end(), *from, *to);
+    return result;
+  }
+  // `echo` ends its text with a newline, which is not kept here.
+  if (name == "wc" && first == "-l")
+    return std::to_string(1 + std::count(text.begin(), text.end() - (text.ends_with('\n') ? 1 : 0), '\n'));
+  if (name == "wc" && first == "-w") return std::to_string(words_in(text));
+  if (name == "cut") return cut(words, text);
+  if (name == "awk" && words.back().text().find("print NF") != std::string::npos) {
+    const auto separator = option_in(words, "-F");
+    if (!separator) return std::to_string(words_in(text));
+    if (separator->size() == 1) return std::to_string(fields_in(text, separator->front()).size());
+  }
+  return std::nullopt;
+}
+
+}  // namespace headroom::shell

@@ -1,0 +1,99 @@
+// `read`, `mapfile` and `readarray`.
+#include <algorithm>
+
+#include "interop/shell/interpreter.hpp"
+
+namespace headroom::shell {
+namespace {
+
+// -a and -ra of `read`, before the name of a list.
+bool is_list_option(std::string_view word) { return word.starts_with('-') && word.ends_with('a'); }
+
+}  // namespace
+
+// What a command is given to read by itself: <<EOF, <<< TEXT, < <(COMMAND).
+std::optional<Value> Interpreter::text_read_by(const Node& node) {
+  for (const Redirection& it : node.redirections) {
+    if (it.sign == "<<") return heredoc_of(it);
+    if (it.sign == "<<<" || (it.sign == "<" && it.target.raw.starts_with("<("))) return text_of(it.target);
+  }
+  return std::nullopt;
+}
+
+void Interpreter::read_variables(const std::vector<Value>& words) {
+  const bool fills_list = words.front().text() != "read";
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& name = words[i].text();
+    if (name.starts_with('-') || !is_known(name) || name.empty()) continue;
+    Variable variable;
+    variable.is_list = variable.is_open = fills_list || is_list_option(words[i - 1].text());
+    variable.items[0] = Value(mark(Source::output, "$" + name), here());
+    state_.variables.insert_or_assign(name, std::move(variable));
+  }
+}
+
+// `read -r -d '' NAME <<EOF`: the whole text, or else its first line. Of several names each has a word, and the last the
+// rest. `read -a` makes a list of the words, `mapfile` of the lines.
+void Interpreter::read_text(const Node& node, const std::vector<Value>& words, const Value& text) {
+  const bool reads_lines = words.front().text() != "read";
+  bool whole = reads_lines;
+  bool fills_list = reads_lines;
+  std::string separators = reads_lines ? "\n" : " \t\n";
+  if (const Variable* const own = reads_lines ? nullptr : find("IFS");
+      own != nullptr && own->items.contains(0))
+    separators = own->items.at(0).text();
+  for (const Assignment& assignment : node.assignments) {
+    if (assignment.name == "IFS" && !reads_lines) separators = text_of(assignment.value).text();
+  }
+  const std::string_view with_value = reads_lines ? "dnOsuCc" : "dinNptu";
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text();
+    if (!word.starts_with('-')) {
+      names.push_back(word);
+      continue;
+    }
+    fills_list = fills_list || is_list_option(word);
+    if (word.size() < 2 || with_value.find(word.back()) == std::string_view::npos || ++i >= words.size())
+      continue;
+    if (word.back() == 'd' && reads_lines) separators = words[i].text();
+    if (word.back() == 'd') whole = whole || words[i].empty();
+  }
+  if (names.empty()) names.emplace_back(reads_lines ? "MAPFILE" : "REPLY");
+  if (names.size() > 1 && !fills_list && only_mark(text.text())) return read_variables(words);
+  std::size_t end = text.text().size();
+  if (!whole) end = std::min(text.text().find('\n'), end);
+  while (end > 0 && text.text()[end - 1] == '\n') --end;
+  const auto is_blank = [&](std::size_t at) {
+    const char c = text.text()[at];
+    return (c == ' ' || c == '\t' || c == '\n') && separators.find(c) != std::string::npos;
+  };
+  std::size_t at = 0;
+  // The next word, or what is left.
+  const auto next = [&](bool all_that_is_left) {
+    while (at < end && is_blank(at)) ++at;
+    const std::size_t stop =
+        all_that_is_left ? end : std::min(text.text().find_first_of(separators, at), end);
+    Value value;
+    value.append(text, at, stop);
+    at = stop;
+    while (at < end && is_blank(at)) ++at;
+    if (at < end && separators.find(text.text()[at]) != std::string::npos) ++at;
+    return value;
+  };
+  if (fills_list) {
+    Variable list;
+    list.is_list = true;
+    while (at < end) {
+      charge(20);
+      Value item = next(false);
+      list.is_open = list.is_open || only_mark(item.text());
+      list.items.insert_or_assign(std::ssize(list.items), std::move(item));
+    }
+    state_.variables.insert_or_assign(meant_by(names.front()), std::move(list));
+    return;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) set(names[i], next(i + 1 == names.size()));
+}
+
+}  // namespace headroom::shell
