@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,12 @@ bool lays_experts(const Transformer& model, const Space& space, std::int64_t ten
            std::any_of(ranks.begin(), ranks.end(),
                        [&](std::int64_t y) { return allows(space.expert_parallel, y); });
   });
+}
+
+// Returns whether a search chooses the value of a field.
+bool search_chooses(std::string_view field) {
+  return std::any_of(space_fields.begin(), space_fields.end(),
+                     [&](const SpaceField& it) { return it.field == field; });
 }
 
 }  // namespace
@@ -143,8 +150,10 @@ std::optional<Problem> broken_rule(const Request& base, const Space& space) {
         }
       });
   if (any_legal || broken.empty()) return std::nullopt;
+  // A rule of what the search does not choose stands in the way of all; of the others, the one that most layouts break.
+  const auto weight = [](const auto& it) { return std::pair(!search_chooses(it.first.where), it.second); };
   return std::max_element(broken.begin(), broken.end(),
-                          [](const auto& x, const auto& y) { return x.second < y.second; })
+                          [&](const auto& x, const auto& y) { return weight(x) < weight(y); })
       ->first;
 }
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/io/software_file.hpp"
 #include "headroom/search/find.hpp"
 #include "search/requests.hpp"
 
@@ -50,6 +51,17 @@ TEST_CASE("obstacle: the rule that most layouts break is told as the first of th
   REQUIRE(problem);
   CHECK(problem->where == "cp_comm");
   CHECK(problem->rule.find("must be all_gather or a2a for sliding windows") == 0);
+}
+
+TEST_CASE("obstacle: a rule of what no search chooses is told before those of layouts") {
+  Request request{.model = read_model("llama-2-7b"),
+                  .system = read_system("dgx-h100-80g"),
+                  .software = read_software("deepspeed-2025")};
+  request.workload = {.global_batch = 64, .sequence = request.model.sequence};
+  request.strategy.optimizer.exp_avg = MomentDtype::bf16;
+  const std::optional<Problem> problem = broken_rule(request, {.devices = 8});
+  REQUIRE(problem);
+  CHECK(problem->where == "optimizer");
 }
 
 TEST_CASE("obstacle: it names the first size that divides nothing") {
