@@ -66,7 +66,10 @@ std::vector<PreflightFinding> findings_of(const PreflightQuestion& question,
                                           const std::vector<BrokenRule>& broken) {
   std::vector<PreflightFinding> findings;
   for (const Problem& problem : question.problems) findings.push_back(finding(question, problem, {}));
-  for (const LaunchRefusal& refusal : question.run.refusals) {
+  std::vector<LaunchRefusal> refusals = question.run.refusals;
+  if (auto refusal = batch_refusal(question.run, question.request.strategy.data_parallel))
+    refusals.push_back(std::move(*refusal));
+  for (const LaunchRefusal& refusal : refusals) {
     if (!std::all_of(refusal.fields.begin(), refusal.fields.end(),
                      [&](const std::string& field) { return is_as_read(question, field); }))
       continue;

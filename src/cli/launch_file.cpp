@@ -236,7 +236,8 @@ LaunchOptions launch_options(const RequestFlags& flags, const std::vector<std::s
 
 std::vector<std::string> told(const LaunchedRun& run, const std::string& source) {
   const std::string file = printable(source, std::string::npos);
-  const std::string gpus = run.devices ? fmt::format("{} GPUs, ", *run.devices) : std::string();
+  const std::string gpus =
+      run.devices ? fmt::format("{} GPU{}, ", *run.devices, *run.devices == 1 ? "" : "s") : std::string();
   const std::string stack = run.software.empty() ? "" : " on " + run.software;
   std::vector<std::string> lines{
       fmt::format("{}: read as {}{}: {}{}", file, run.framework, stack, gpus, sizes_in(run))};

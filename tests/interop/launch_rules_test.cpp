@@ -1,5 +1,7 @@
 // Rules of frameworks that a launch file breaks, each refused by the framework's own; and files that keep them.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -16,10 +18,14 @@ LaunchedRun run_of(const std::string& text, const std::string& file = "run.yaml"
   return read_tree_file(text, file, {});
 }
 
-// The rules that a run breaks, with their sources.
+// The rules that a run breaks on its own GPUs, with their sources.
 std::string refusals_in(const LaunchedRun& run) {
   std::string text;
-  for (const LaunchRefusal& refusal : run.refusals)
+  std::vector<LaunchRefusal> refusals = run.refusals;
+  const std::string ranks = value_in(run, "data_parallel");
+  if (auto refusal = batch_refusal(run, ranks.empty() ? 1 : std::stoll(ranks)))
+    refusals.push_back(std::move(*refusal));
+  for (const LaunchRefusal& refusal : refusals)
     text += refusal.fields.front() + ": " + refusal.rule + " [" + refusal.source + "]\n";
   return text;
 }

@@ -67,6 +67,18 @@ struct LaunchRefusal {
   friend bool operator==(const LaunchRefusal&, const LaunchRefusal&) = default;
 };
 
+// A batch that the file states beside the microbatch and the accumulation, of a framework that asserts that it is their
+// product with the data-parallel ranks.
+struct StatedBatch {
+  std::int64_t batch = 1;
+  std::int64_t micro = 1;
+  std::int64_t accumulation = 1;
+  std::string source;   // of the assertion: the framework's file
+  std::string written;  // the batch, as the file has it
+  FilePlace at;
+  friend bool operator==(const StatedBatch&, const StatedBatch&) = default;
+};
+
 // A run as its file starts it.
 struct LaunchedRun {
   std::string framework;             // "Megatron-LM"
@@ -87,6 +99,7 @@ struct LaunchedRun {
       system;  // a name of a GPU or a system, where the file asks for one ("h100"); empty: none is known
   std::vector<LaunchRemark> remarks;
   std::vector<LaunchRefusal> refusals;
+  std::optional<StatedBatch> stated_batch;
   friend bool operator==(const LaunchedRun&, const LaunchedRun&) = default;
 };
 
@@ -109,6 +122,9 @@ LaunchedRun read_launched_run(const std::string& source, const LaunchOptions& op
 
 // Returns what the file says of a strategy's field, or null.
 const LaunchSetting* find_setting(const LaunchedRun& run, std::string_view field);
+
+// Returns what a framework refuses of a stated batch on so many data-parallel ranks; none: it is their product.
+std::optional<LaunchRefusal> batch_refusal(const LaunchedRun& run, std::int64_t ranks);
 
 // Sets the GPUs of a run that takes whole nodes (`nodes`): as many replicas as these nodes hold and as share the
 // global batch, at least one. Remarks on what is assumed.

@@ -16,6 +16,7 @@ LaunchedRun read_deepspeed(const TreeFile& file, const LaunchOptions& options) {
   TreeRun run(flattened(file.root, file.file), builder);
   RunScale scale;
   take_deepspeed(run, scale);
+  refuse_no_batch(run, {file.file, 0}, batches_of_deepspeed);
   run.rest(deepspeed_keys());
   settle(scale, builder);
   if (!scale.micro) assume_micro(builder);
@@ -138,6 +139,13 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
       builder.leave_out(*precision, "products in fp32: they are taken as bf16");
     }
   }
+  const Written* const absent = run.find(absent_configuration);
+  const std::string name = absent == nullptr ? std::string() : lower_case(text_of_values(*absent));
+  if (absent != nullptr)
+    builder.unresolved(fmt::format("{}: there is no such file beside {}", printable(absent->as_written),
+                                   printable(absent->at.file, 200)),
+                       absent->at);
+  const bool says = run.has_below("deepspeed_config") || run.has_below("fsdp_config") || type == "fsdp";
   const Written* const file_of_deepspeed = run.find({"deepspeed_config.deepspeed_config_file"});
   if (file_of_deepspeed != nullptr) {
     take_deepspeed_of(run, "deepspeed_config.deepspeed_config_file", scale);
@@ -150,8 +158,18 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
       take_offload(false, *device, builder);
     if (const Written* const device = run.find("deepspeed_config.offload_param_device"))
       take_offload(true, *device, builder);
-    if (const auto steps = run.count({"deepspeed_config.gradient_accumulation_steps"}))
+    if (const auto steps = run.above_zero({"deepspeed_config.gradient_accumulation_steps"}))
       scale.accumulation = steps;
+  } else if (!says && !stage_in_name(name).empty()) {
+    take_zero_stage(stage_in_name(name).back() - '0', absent, builder);
+    builder.assume(fmt::format("{} is taken for ZeRO stage {} by its name", printable(absent->as_written),
+                               stage_in_name(name).back()),
+                   absent);
+  } else if (!says && name.find("fsdp") != std::string::npos) {
+    builder.set("data_sharding", "zero3", absent);
+    builder.assume(
+        fmt::format("{} is taken for FSDP's full sharding by its name", printable(absent->as_written)),
+        absent);
   } else if (type == "fsdp" || run.has_below("fsdp_config")) {
     const auto version = run.count({"fsdp_config.fsdp_version", "fsdp_config.version"}).value_or(1);
     refuse_fsdp(run, version);
@@ -179,7 +197,7 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
   }
   if (const Written* const steps = run.find("gradient_accumulation_steps");
       steps != nullptr && text_of_values(*steps) != "auto") {
-    scale.accumulation = run.count("gradient_accumulation_steps");
+    scale.accumulation = run.above_zero({"gradient_accumulation_steps"});
   }
   if (const Written* const backend = run.find({"dynamo_config.dynamo_backend", "dynamo_backend"});
       backend != nullptr && lower_case(text_of_values(*backend)) == "inductor")

@@ -19,10 +19,15 @@ struct TrainerLaunch {
   std::optional<Written> global;        // of all data-parallel ranks, where a program states its batch so
   std::optional<std::int64_t> devices;  // as launchers' flags say them
   std::optional<std::int64_t> devices_per_node;
+  std::string open_conditions;   // as RunBuilder::open_conditions() has it
+  std::optional<Written> tuner;  // of `swift sft`: lora, full or another way to train
 };
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options);
 
 LaunchedRun read_llama_factory(const TreeFile& file, const LaunchOptions& options);
+// The same as flags: --finetuning_type lora --cutoff_len 2048.
+LaunchedRun read_llama_factory_words(TrainerLaunch launch, const std::string& file,
+                                     const LaunchOptions& options);
 LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options);

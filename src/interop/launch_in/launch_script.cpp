@@ -16,6 +16,7 @@
 #include "interop/launch_in/program.hpp"
 #include "interop/launch_in/readers.hpp"
 #include "interop/launch_in/script_files.hpp"
+#include "interop/launch_in/script_job.hpp"
 #include "interop/launch_in/script_words.hpp"
 #include "interop/launch_in/setting.hpp"
 #include "interop/launch_in/trainer_common.hpp"
@@ -47,84 +48,6 @@ bool is_megatron(const Program& program, const std::vector<Written>& written) {
   return count >= 2 || (count >= 1 && program.name.starts_with("pretrain"));
 }
 
-// GPUs of a node and of the job, as the launchers and the job say them.
-void read_sizes(const Followed& script, const Program& program, RunBuilder& run,
-                std::optional<std::int64_t>& devices) {
-  shell::JobSizes job = script.job;
-  for (const shell::Started& started : script.started) {  // `sbatch --nodes=8 train.sh`
-    if (started.words.empty()) continue;
-    const std::string& first = started.words.front().text();
-    if (first != "sbatch" && first != "srun" && first != "salloc") continue;
-    std::vector<std::string> rest;
-    for (std::size_t i = 1; i < started.words.size(); ++i) rest.push_back(started.words[i].text());
-    shell::read_job_options(rest, job);
-  }
-  const shell::JobSizes& own = program.sizes;
-  const auto either = [](auto x, auto y) { return x ? x : y; };
-  const auto tasks_each = either(own.tasks_per_node, job.tasks_per_node);
-  const auto gpus_each = either(own.gpus_per_node, job.gpus_per_node);
-  const bool spawns = !program.launchers.empty() && program.launchers.back() != "srun";
-  std::optional<std::int64_t> each = program.processes_per_node;
-  if (!each) each = spawns ? either(gpus_each, tasks_each) : either(tasks_each, gpus_each);
-  std::optional<std::int64_t> nodes =
-      either(own.nodes, program.missing_size.empty() || job.nodes ? job.nodes : std::nullopt);
-  if (!nodes && program.missing_size.empty() && program.whole_nodes) nodes = 1;
-  if (!each && program.whole_nodes && nodes) run.whole_nodes(*nodes);
-  const bool one_node =
-      !nodes && program.missing_size.empty() && program.processes_per_node &&
-      contains(std::array<std::string_view, 4>{"torchrun", "torch.distributed.launch",
-                                               "torch.distributed.run", "deepspeed"},
-               program.launchers.empty() ? std::string_view() : std::string_view(program.launchers.back()));
-  if (one_node) nodes = 1;
-  if (program.processes) {
-    devices = program.processes;
-  } else if (nodes && each) {
-    devices = *nodes * *each;
-  } else if (const auto tasks = either(own.tasks, job.tasks)) {
-    devices = spawns ? std::nullopt : tasks;
-  } else if (job.gpus) {
-    devices = job.gpus;
-  }
-  if (each && *each <= 64) run.devices_per_node(*each);
-  if (each && *each > 64 && nodes == 1) devices = each;
-  if (devices) run.devices(*devices);
-  if (!devices && !program.missing_size.empty() && !run.so_far().nodes) {
-    Written size{
-        "", {}, "the number of GPUs", file_place(script, program.at), needs(script, program.missing_size)};
-    size.unknown =
-        size.unknown.empty() ? "is not said: give --devices" : size.unknown + " (or give --devices)";
-    run.unresolved(size, "data_parallel");
-  }
-  const std::string& gpu = own.gpu.empty() ? job.gpu : own.gpu;
-  if (!gpu.empty()) run.system(gpu);
-}
-
-void tell_conditions(const Followed& script, RunBuilder& run) {
-  constexpr std::size_t most = 200;
-  std::vector<std::size_t> told;
-  for (std::size_t i = 0; i < std::min(script.conditions.size(), most); ++i) {
-    const shell::Uncertain& condition = script.conditions[i];
-    for (const std::size_t mark : condition.unknowns) {
-      const shell::Unknown& unknown = script.unknowns[mark];
-      if (unknown.source == shell::Source::environment || unknown.text == "$#" || contains(told, mark))
-        continue;
-      told.push_back(mark);
-      run.unresolved(fmt::format("a condition {}; it is taken as {}", needs(script, shell::mark_of(mark)),
-                                 condition.taken ? "true" : "false"),
-                     file_place(script, condition.at));
-    }
-  }
-}
-
-// Returns what the first condition needs that is taken as false since only a run knows it; empty: there is none.
-std::string need_of_conditions(const Followed& script) {
-  for (const shell::Uncertain& condition : script.conditions) {
-    if (!condition.taken && !condition.unknowns.empty())
-      return needs(script, shell::mark_of(condition.unknowns.front()));
-  }
-  return {};
-}
-
 std::string deepspeed_config(const Followed& script, const std::vector<Value>& words,
                              const std::string& file) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -144,8 +67,7 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
   if (arguments.devices) {
     run.devices(*arguments.devices);
   } else {
-    read_sizes(script, program, run, arguments.devices);
-    arguments.devices_unknown = !program.missing_size.empty();
+    arguments.devices_unknown = !read_sizes(script, program, run, arguments.devices);
   }
   bool dotted = false;
   for (Written& setting : written) {
@@ -164,7 +86,6 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
   }
   arguments.environment_unknown = !script.missing_files.empty();
   arguments.open = arguments.open || arguments.environment_unknown;
-  tell_conditions(script, run);
   run.open_conditions(need_of_conditions(script));
   for (const auto& [name, at] : script.missing_files) {
     if (!arguments.model.empty()) break;
@@ -191,7 +112,8 @@ std::optional<Reader> reader_of(const Program& program, const std::vector<Writte
   const bool states_batch = std::any_of(written.begin(), written.end(), [](const Written& setting) {
     return setting.name == "per_device_train_batch_size";
   });
-  const bool trains = states_batch || are_deepspeed_chat_words(written);
+  const bool trains =
+      states_batch || are_deepspeed_chat_words(written) || are_factory_words(program.name, written);
   if (trains && !holds_trainer_arguments(config)) return Reader::trainer;
   if (!config.empty()) return Reader::configuration;
   const auto has = [&](std::string_view name) {
@@ -245,16 +167,19 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
                          const std::string& file, const LaunchOptions& options) {
   RunBuilder job(file, "", "");
   TrainerLaunch launch{.written = std::move(written)};
+  launch.open_conditions = need_of_conditions(script);
   read_sizes(script, program, job, launch.devices);
   launch.devices_per_node = job.so_far().devices_per_node;
   launch.accelerate = accelerate_settings(script, program, file);
-  if (program.name == "swift") rename_of_swift(launch);
+  if (are_swift_words(program.name, launch.written)) rename_of_swift(launch);
   const bool of_openrlhf = are_openrlhf_words(launch.written);
   const bool pairs = trains_on_pairs(program.name, launch.written);
   if (of_openrlhf) rename_of_openrlhf(launch, pairs);
   rename_of_deepspeed_chat(launch);
   LaunchedRun run = program.name == "megatron" ? read_swift_megatron(std::move(launch), file, options)
-                                               : read_trainer_words(std::move(launch), file, options);
+                    : are_factory_words(program.name, launch.written)
+                        ? read_llama_factory_words(std::move(launch), file, options)
+                        : read_trainer_words(std::move(launch), file, options);
   if (of_openrlhf) run.framework = "OpenRLHF";
   if (pairs) {
     LaunchRemark& remark = run.remarks.emplace_back();
@@ -373,6 +298,7 @@ Starts starts_of(const Followed& script, const std::string& file) {
   if (!starts.alone.empty()) rule += "; " + starts.alone.front();
   for (const auto& [name, at] : script.missing_files)
     rule += fmt::format("; {} is not beside it", printable(name));
+  if (const std::string need = need_of_conditions(script); !need.empty()) rule += "; a condition " + need;
   throw InputError(file, rule);
 }
 
@@ -419,15 +345,15 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       run.framework = "DeepSpeed";
       break;
   }
-  if (one.allocator) {
-    RunBuilder environment(file, "", "");
-    take_allocator(*one.allocator, environment);
-    for (const LaunchSetting& setting : environment.so_far().stack) {
-      const bool is_set = std::any_of(run.stack.begin(), run.stack.end(),
-                                      [&](const LaunchSetting& it) { return it.field == setting.field; });
-      if (!is_set) run.stack.push_back(setting);
-    }
+  RunBuilder around(file, "", "");
+  if (one.allocator && one.reader != Reader::megatron) take_allocator(*one.allocator, around);
+  tell_conditions(script, around);
+  for (const LaunchSetting& setting : around.so_far().stack) {
+    const bool is_set = std::any_of(run.stack.begin(), run.stack.end(),
+                                    [&](const LaunchSetting& it) { return it.field == setting.field; });
+    if (!is_set) run.stack.push_back(setting);
   }
+  for (const LaunchRemark& remark : around.so_far().remarks) run.remarks.push_back(remark);
   if (!one.of_defaults.empty())
     run.remarks.push_back(
         {LaunchRemarkKind::implied,

@@ -97,6 +97,26 @@ const LaunchSetting* find_setting(const LaunchedRun& run, std::string_view field
   return found == run.strategy.end() ? nullptr : &*found;
 }
 
+std::optional<LaunchRefusal> batch_refusal(const LaunchedRun& run, std::int64_t ranks) {
+  if (!run.stated_batch) return std::nullopt;
+  const StatedBatch& it = *run.stated_batch;
+  const std::int64_t of_rank = it.micro * it.accumulation;
+  LaunchRefusal refusal{.fields = {"global_batch", "micro_batch"},
+                        .rule = {},
+                        .source = it.source,
+                        .written = it.written,
+                        .at = it.at};
+  const bool ranks_are_assumed = !run.devices || run.nodes;
+  if (it.batch % of_rank != 0 && ranks_are_assumed)
+    refusal.rule =
+        fmt::format("must be a multiple of microbatch x accumulation ({} is not one of {} x {} = {})",
+                    it.batch, it.micro, it.accumulation, of_rank);
+  else if (it.batch % of_rank != 0 || it.batch / of_rank != ranks)
+    refusal.rule = fmt::format("must be microbatch x accumulation x DP ({} is not {} x {} x {} = {})",
+                               it.batch, it.micro, it.accumulation, ranks, of_rank * ranks);
+  return refusal.rule.empty() ? std::nullopt : std::optional(std::move(refusal));
+}
+
 void take_whole_nodes(LaunchedRun& run, std::int64_t devices_per_node) {
   const std::int64_t nodes = std::clamp<std::int64_t>(run.nodes.value_or(1), 1, most_of_size);
   const std::int64_t each = std::clamp<std::int64_t>(devices_per_node, 1, most_of_size);

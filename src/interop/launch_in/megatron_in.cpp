@@ -359,7 +359,7 @@ void read_batch(const MegatronSettings& asked, RunBuilder& run, std::optional<st
 // The fewest GPUs, where neither a launcher nor a job says how many.
 std::optional<std::int64_t> fewest_devices(const MegatronArguments& arguments, const MegatronSettings& asked,
                                            RunBuilder& run) {
-  if (arguments.devices_unknown) return std::nullopt;
+  if (arguments.devices_unknown || run.so_far().nodes) return std::nullopt;
   for (const std::string_view name :
        {"tensor_model_parallel_size", "model_parallel_size", "pipeline_model_parallel_size",
         "context_parallel_size", "expert_model_parallel_size", "moe_expert_parallel_size",

@@ -33,21 +33,16 @@ std::string mamba_of(TreeRun& run) {
   return found == published.end() ? std::string() : std::string(found->name);
 }
 
-// Renames "gas" [EleutherAI/gpt-neox, megatron/neox_arguments/neox_args.py]. Its value must be above 0
-// (check_batch_parameters of arguments.py there).
+// Renames "gas" [EleutherAI/gpt-neox, megatron/neox_arguments/neox_args.py].
 std::vector<Written> with_one_accumulation(std::vector<Written> written, RunBuilder& builder) {
   const Written* first = nullptr;
   for (Written& setting : written) {
     if (setting.name == "gas") setting.name = "gradient_accumulation_steps";
     if (setting.name != "gradient_accumulation_steps") continue;
-    const std::string text = text_of_values(setting);
-    if (const auto count = whole_count(text); count && *count < 1) {
-      builder.problem(setting, fmt::format("must be above 0, not {}", *count));
-      setting.name.clear();
-    } else if (first == nullptr) {
+    if (first == nullptr) {
       first = &setting;
     } else {
-      if (text_of_values(*first) != text)
+      if (text_of_values(*first) != text_of_values(setting))
         builder.problem(setting, fmt::format("sets what {} sets too ({}): give one of them",
                                              printable(first->as_written), text_of(first->at)));
       setting.name.clear();
@@ -94,17 +89,6 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
   scale.devices_per_node = run.count({"num_gpus"});
   scale.nodes = run.count({"num_nodes"});
   if (!scale.nodes && scale.devices_per_node) scale.nodes = 1;
-  if (run.has("zero_optimization.stage") || run.has_below("zero_optimization")) {
-    take_deepspeed(run, scale);
-    builder.use_software("megatron-deepspeed-2022");
-    if (builder.value("data_sharding") == "zero3") builder.use_software("deepspeed-2025");
-  } else {
-    take_micro(run, scale, {"train_micro_batch_size_per_gpu"});
-    scale.accumulation = run.count({"gradient_accumulation_steps"});
-    take_global(run, scale, {"train_batch_size"});
-    builder.set("data_sharding", "none", nullptr);
-    builder.imply("zero_optimization is not written: the optimizer is on every data-parallel rank");
-  }
   scale.tensor = run.size("tensor_parallel", {"model_parallel_size"});
   const auto stages = run.count("pipe_parallel_size");  // 0: without the pipeline's engine
   if (stages && *stages > 0) {
@@ -112,6 +96,19 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     builder.set("pipeline_parallel", std::to_string(*stages), run.find("pipe_parallel_size"));
   }
   scale.context = run.size("context_parallel", {"context_parallel_size"});
+  if (run.has_below("zero_optimization")) {
+    take_deepspeed(run, scale);
+    builder.use_software("megatron-deepspeed-2022");
+    if (builder.value("data_sharding") == "zero3") builder.use_software("deepspeed-2025");
+  } else {
+    builder.set("data_sharding", "none", nullptr);
+    builder.imply("zero_optimization is not written: the optimizer is on every data-parallel rank");
+  }
+  constexpr std::string_view of_batches =
+      "GPT-NeoX, megatron/neox_arguments/arguments.py, check_batch_parameters";
+  take_stated_batches(run, scale, of_batches, 1);
+  if (run.has("num_layers")) refuse_no_batch(run, {file.file, 0}, of_batches);
+  if (!scale.micro && !scale.global) assume_micro(builder);
   take_sequence(run, {"seq_length"});
   if (run.on("sequence_parallel") && scale.tensor > 1)
     builder.set("sequence_parallel", "yes", run.find("sequence_parallel"));

@@ -68,7 +68,7 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
   run.size("expert_parallel", {"parallelism.expert_parallel_size"});
   scale.devices = scale.tensor * scale.pipeline * scale.context * data;
   take_micro(run, scale, {"tokens.micro_batch_size"});
-  scale.accumulation = run.count("tokens.batch_accumulation_per_replica");
+  scale.accumulation = run.above_zero({"tokens.batch_accumulation_per_replica"});
   take_sequence(run, {"tokens.sequence_length"});
   refuse_nanotron(run, scale);
   const std::string mode = lower_case(run.text("parallelism.tp_mode"));

@@ -23,6 +23,10 @@ std::optional<std::int64_t> count_of(const std::string& text) {
   return value;
 }
 
+void miss(std::string& missing, const std::string& words) {
+  missing += (missing.empty() ? "" : ", ") + words;
+}
+
 class Words {
  public:
   Words(const std::vector<Value>& words, Program& program) : words_(words), program_(program) {}
@@ -84,7 +88,33 @@ class Words {
   bool take_program() {
     program_.name = base_name(words_[at_].text());
     program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
+    if (program_.name == "trl") split_for_accelerate();
     return true;
+  }
+
+  // trl hands what its own parser does not know to `accelerate launch` [huggingface/trl, trl/cli/commands/training.py].
+  void split_for_accelerate() {
+    constexpr std::array<std::string_view, 8> of_accelerate{
+        "--num_processes", "--num_machines",    "--machine_rank",      "--config_file",
+        "--gpu_ids",       "--main_process_ip", "--main_process_port", "--accelerate_config"};
+    program_.launchers.emplace_back("accelerate");
+    std::vector<Value> own;
+    for (std::size_t i = 0; i < program_.arguments.size(); ++i) {
+      const std::string& word = program_.arguments[i].text();
+      const std::size_t equals = std::min(word.find('='), word.size());
+      const std::string name = word.substr(0, equals);
+      if (!contains(of_accelerate, std::string_view(name))) {
+        own.push_back(program_.arguments[i]);
+        continue;
+      }
+      const bool next = equals == word.size() && i + 1 < program_.arguments.size() &&
+                        is_value(program_.arguments[i + 1].text());
+      const std::string value = equals < word.size() ? word.substr(equals + 1)
+                                : next               ? program_.arguments[++i].text()
+                                                     : std::string();
+      read_size("__" + name.substr(2), value);
+    }
+    program_.arguments = std::move(own);
   }
 
   std::optional<bool> read_python() {
@@ -189,8 +219,8 @@ class Words {
     }
     const auto count = count_of(value);
     if (!count) {
-      program_.whole_nodes = program_.whole_nodes || each;
-      if (program_.missing_size.empty()) program_.missing_size = value.empty() ? name : value;
+      miss(each ? program_.missing_each : program_.missing_size,
+           value.empty() ? "--" + name.substr(2) : value);
       if (nodes) program_.sizes.nodes.reset();
       return;
     }
@@ -203,6 +233,17 @@ class Words {
   Program& program_;
   std::size_t at_ = 0;
 };
+
+// GPUs of a node and nodes, as a program's own launcher takes them from variables.
+void take_counts(Program& program, const std::string& each, const std::string& nodes, bool of_titan) {
+  constexpr std::int64_t of_run_train = 8;
+  program.processes_per_node = count_of(each);
+  program.sizes.nodes = of_titan ? 1 : count_of(nodes);
+  if (!program.processes_per_node && of_titan) program.processes_per_node = of_run_train;
+  const bool of_swift = program.name == "swift" || program.name == "megatron";
+  if (!program.processes_per_node && of_swift) program.processes_per_node = 1;
+  if (program.processes_per_node && !program.sizes.nodes) program.sizes.nodes = 1;
+}
 
 // GPUs that variables of a command state, and commands that take all of a node.
 void take_environment(Program& program) {
@@ -217,32 +258,24 @@ void take_environment(Program& program) {
   const bool of_swift = starter == "swift" || starter == "megatron";
   const bool of_titan = starter.ends_with(".sh");  // torchtitan's run_train.sh
   const bool is_told = of_swift || of_titan || starter == "llamafactory-cli";
-  for (const auto& [variable, value] : program.environment) {
-    const bool counts = variable == (of_titan ? "NGPU" : "NPROC_PER_NODE") || variable == "NNODES";
-    if (is_told && counts && !shell::is_known(value)) program.missing_size = value;
-  }
-  if (!is_told || !program.missing_size.empty()) {
-    // A count of another launcher, or one that only a run knows.
-  } else if (of_titan) {
-    constexpr std::int64_t usual = 8;
-    program.processes_per_node = count_of(value_of("NGPU")).value_or(usual);
-    program.sizes.nodes = 1;
-  } else {
-    program.processes_per_node = count_of(value_of("NPROC_PER_NODE"));
-    program.sizes.nodes = count_of(value_of("NNODES"));
-    if (of_swift && !program.processes_per_node) program.processes_per_node = 1;
-    if (program.processes_per_node && !program.sizes.nodes) program.sizes.nodes = 1;
+  if (is_told) {
+    const std::string_view each = of_titan ? "NGPU" : "NPROC_PER_NODE";
+    for (const auto& [variable, value] : program.environment) {
+      const bool empty = value.empty() && !of_titan;  // which run_train.sh takes for 8
+      if (variable != each && variable != "NNODES") continue;
+      if (!shell::is_known(value) || empty) miss(program.missing_size, empty ? variable : value);
+    }
+    if (program.missing_size.empty()) take_counts(program, value_of(each), value_of("NNODES"), of_titan);
   }
   // They take all GPUs of a node that are visible.
-  constexpr std::array<std::string_view, 9> of_node{"deepspeed",
+  constexpr std::array<std::string_view, 8> of_node{"deepspeed",
                                                     "ds",
                                                     "deepspeed.launcher.runner",
                                                     "accelerate",
                                                     "accelerate.commands.launch",
                                                     "llamafactory-cli",
                                                     "axolotl",
-                                                    "composer",
-                                                    "trl"};
+                                                    "composer"};
   program.whole_nodes = program.whole_nodes || contains(of_node, starter);
   const std::string visible = value_of("CUDA_VISIBLE_DEVICES");
   const bool lists = !visible.empty() && visible.find_first_not_of("0123456789,") == std::string::npos;

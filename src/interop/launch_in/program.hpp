@@ -19,7 +19,8 @@ struct Program {
   shell::JobSizes sizes;  // of its launchers
   std::optional<std::int64_t> processes_per_node;
   std::optional<std::int64_t> processes;
-  std::string missing_size;  // the words of a launcher's size that only a run knows
+  std::string missing_size;  // the words of a launcher's sizes that only a run knows
+  std::string missing_each;  // of its processes on a node
   bool whole_nodes = false;  // takes all GPUs of each node: `deepspeed train.py`, --nproc_per_node=gpu
   // Of accelerate, without dashes: {"use_deepspeed", ""}, {"zero_stage", "3"}.
   std::vector<std::pair<std::string, std::string>> options;

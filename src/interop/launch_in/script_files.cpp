@@ -10,6 +10,7 @@
 #include "headroom/core/error.hpp"
 #include "interop/launch_in/readers.hpp"
 #include "interop/launch_in/script_words.hpp"
+#include "interop/launch_in/trainer_common.hpp"
 #include "interop/launch_in/tree.hpp"
 #include "io/command_files.hpp"
 #include "io/text.hpp"
@@ -53,6 +54,24 @@ std::string name_in_file(const std::string& option) {
       option.starts_with("rdzv_"))
     return option;
   return "";
+}
+
+// What the configurations say that trl ships by name [huggingface/trl, trl/accelerate_configs].
+std::vector<std::pair<std::string, std::string>> shipped_with_trl(const std::string& name) {
+  std::vector<std::pair<std::string, std::string>> settings{{"mixed_precision", "bf16"},
+                                                            {"num_processes", "8"}};
+  if (name == "zero1" || name == "zero2" || name == "zero3") {
+    settings.emplace_back("deepspeed_config.zero_stage", name.substr(4));
+  } else if (name == "fsdp1" || name == "fsdp2") {
+    settings.emplace_back("distributed_type", "FSDP");
+    settings.emplace_back("fsdp_config.fsdp_version", name.substr(4));
+    settings.emplace_back("fsdp_config.fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
+  } else if (name == "single_gpu") {
+    settings.back().second = "1";
+  } else if (name != "multi_gpu") {
+    settings.clear();
+  }
+  return settings;
 }
 
 }  // namespace
@@ -108,17 +127,28 @@ bool holds_trainer_arguments(const std::string& config) {
 std::vector<Written> accelerate_settings(const shell::Followed& script, const Program& program,
                                          const std::string& file) {
   std::vector<Written> all;
-  const auto add = [&](const std::string& name, const std::string& value, const std::string& option) {
+  const auto add_as = [&](const std::string& name, const std::string& value, std::string as_written) {
     std::erase_if(all, [&](const Written& it) { return it.name == name; });
     all.push_back({name,
                    {shown(script, value)},
-                   "--" + option + (value.empty() ? "" : " " + shown(script, value)),
+                   std::move(as_written),
                    file_place(script, program.at),
                    shell::is_known(value) ? "" : needs(script, value)});
   };
+  const auto add = [&](const std::string& name, const std::string& value, const std::string& option) {
+    add_as(name, value, "--" + option + (value.empty() ? "" : " " + shown(script, value)));
+  };
   for (const auto& [option, value] : program.options) {
-    const auto place = option == "config_file" ? place_in_script(value, file) : std::nullopt;
-    if (place) all = flattened(parse_tree(read_file(*place), *place), *place);
+    const bool of_trl = option == "accelerate_config";
+    const auto place = of_trl || option == "config_file" ? place_in_script(value, file) : std::nullopt;
+    if (place) {
+      all = flattened(parse_tree(read_file(*place), *place), *place);
+    } else if (of_trl) {
+      for (const auto& [name, setting] : shipped_with_trl(value))
+        add_as(name, setting, "--" + option + " " + value);
+    } else if (option == "config_file") {
+      add(absent_configuration, value, option);
+    }
   }
   for (const auto& [option, value] : program.options) {
     const bool has_stage = std::any_of(

@@ -1,6 +1,7 @@
 #include "interop/launch_in/script_words.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "interop/launch_in/megatron_keys.hpp"
 #include "io/text.hpp"
@@ -25,19 +26,31 @@ std::string shown(const shell::Followed& script, std::string_view text) {
   return result;
 }
 
+namespace {
+
+std::string advice_for(const shell::Unknown& unknown) {
+  switch (unknown.source) {
+    case shell::Source::argument: return ": give the arguments of the script after --";
+    case shell::Source::environment: return ": give it with --env NAME=VALUE";
+    case shell::Source::output: break;
+  }
+  const std::string by_name = unknown.name.empty() ? "" : ": give it with --env " + unknown.name + "=VALUE";
+  return ", which only a run knows" + by_name;
+}
+
+}  // namespace
+
 std::string needs(const shell::Followed& script, std::string_view text) {
   std::string result;
+  std::string advice;  // of the last one, which follows what needs the same
   for (const std::size_t mark : shell::marks_in(text)) {
     const shell::Unknown& unknown = script.unknowns[mark];
-    const std::string name = unknown.name.empty() ? "" : " (" + unknown.name + ")";
-    result += (result.empty() ? "needs " : ", ") + printable(unknown.text) + name;
-    switch (unknown.source) {
-      case shell::Source::argument: result += ": give the arguments of the script after --"; break;
-      case shell::Source::environment: result += ": give it with --env NAME=VALUE"; break;
-      case shell::Source::output: result += ", which only a run knows"; break;
-    }
+    std::string next = advice_for(unknown);
+    if (!result.empty()) result += (next == advice ? "" : advice) + ", ";
+    result += printable(unknown.text) + (unknown.name.empty() ? "" : " (" + unknown.name + ")");
+    advice = std::move(next);
   }
-  return result;
+  return result.empty() ? result : "needs " + result + advice;
 }
 
 namespace {

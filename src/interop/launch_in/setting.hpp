@@ -107,6 +107,8 @@ class RunBuilder {
   // Of a rule of the framework that no strategy here breaks.
   void refuse(LaunchRefusal refusal) { run_.refusals.push_back(std::move(refusal)); }
 
+  void state_batch(StatedBatch batch) { run_.stated_batch = std::move(batch); }
+
   // Takes a setting as its row says. Returns false for `own`. A setting whose values are not known is taken as
   // unresolved if it matters.
   bool take(const LaunchKey& key, const Written& setting);

@@ -30,29 +30,46 @@ void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale) {
   if (run.has_below(name)) return take_deepspeed_tree(run.below(name), scale, builder);
   const Written* const setting = run.find({name}, "data_sharding");
   if (setting == nullptr) return;
+  if (lacks_value(*setting)) return builder.refuse_empty(*setting, "data_sharding");
   if (const std::optional<TreeNode> tree = tree_beside(*setting, builder)) {
     const std::string file = text_of_values(*setting);
     take_deepspeed_tree(flattened(*tree, file), scale, builder);
     return;
   }
   builder.use_software("deepspeed-2025");
-  // Names as trainers ship them: "zero3_bf16.json", "ds_z2_offload_config.json".
-  const std::string text = lower_case(text_of_values(*setting));
+  const std::string text = text_of_values(*setting);
+  const std::string stage = stage_in_name(text);
+  if (stage.empty() || builder.value("data_sharding")) return;
+  builder.set("data_sharding", stage, setting);
+  builder.assume(
+      fmt::format("{} is taken for ZeRO stage {} by its name", printable(setting->as_written), stage.back()),
+      setting);
+  if (lower_case(text).find("offload") != std::string::npos)
+    take_offload(stage == "zero3", Written{"offload", {"cpu"}, setting->as_written, setting->at, {}},
+                 builder);
+}
+
+std::string stage_in_name(std::string_view name) {
+  const std::string text = lower_case(name);
   for (const char stage : {'1', '2', '3'}) {
-    for (const std::string_view word : {"zero", "zero_", "zero-", "z", "stage", "stage_", "stage-"}) {
-      if (text.find(std::string(word) + stage) == std::string::npos) continue;
-      if (!builder.value("data_sharding")) {
-        builder.set("data_sharding", std::string("zero") + stage, setting);
-        builder.assume(
-            fmt::format("{} is taken for ZeRO stage {} by its name", printable(setting->as_written), stage),
-            setting);
-        if (text.find("offload") != std::string::npos)
-          take_offload(stage == '3', Written{"offload", {"cpu"}, setting->as_written, setting->at, {}},
-                       builder);
-      }
+    for (const std::string_view word :
+         {"zero", "zero_", "zero-", "z", "stage", "stage_", "stage-", "config_s"}) {
+      if (text.find(std::string(word) + stage) != std::string::npos) return std::string("zero") + stage;
     }
   }
+  return {};
 }
+
+namespace {
+
+void default_sequence(const TrainerNames& names, RunBuilder& builder) {
+  if (names.sequence_default == 0) return assume_sequence(builder);
+  builder.set("sequence", std::to_string(names.sequence_default), nullptr);
+  builder.imply(
+      fmt::format("{} is {} where it is not written", *names.sequence.begin(), names.sequence_default));
+}
+
+}  // namespace
 
 void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
   RunBuilder& builder = run.builder();
@@ -65,18 +82,12 @@ void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
     builder.set("micro_batch", std::to_string(names.micro_default), nullptr);
     builder.imply(fmt::format("{} is {} where it is not written", *names.micro.begin(), names.micro_default));
   }
-  scale.accumulation = run.count({"gradient_accumulation_steps"}, "global_batch").value_or(1);
+  scale.accumulation = run.above_zero({"gradient_accumulation_steps"}, "global_batch").value_or(1);
   if (!scale.micro) builder.accumulation(*scale.accumulation);
   if (const auto length = run.count(names.sequence, "sequence"); length && *length > 0) {
     builder.set("sequence", std::to_string(*length), run.find(names.sequence));
-  } else if (run.is_open(names.sequence)) {
-    // what it is must be given
-  } else if (names.sequence_default > 0) {
-    builder.set("sequence", std::to_string(names.sequence_default), nullptr);
-    builder.imply(
-        fmt::format("{} is {} where it is not written", *names.sequence.begin(), names.sequence_default));
-  } else {
-    assume_sequence(builder);
+  } else if (!run.is_open(names.sequence)) {  // else it must be given
+    default_sequence(names, builder);
   }
   if (const Written* const optimizer = run.find(names.optimizer, "optimizer"))
     take_optimizer(*optimizer, builder);
@@ -181,7 +192,7 @@ void take_sharding(TreeRun& run, RunScale& scale) {
 void take_loaded_dtype(TreeRun& run) {
   RunBuilder& builder = run.builder();
   const Written* const dtype = run.find({"torch_dtype", "dtype", "model_dtype"});
-  if (dtype == nullptr) return;
+  if (dtype == nullptr || run.has("deepspeed") || run.has_below("deepspeed")) return;
   const std::string name = text_of_values(*dtype);
   const bool half = name.find("bfloat16") != std::string::npos || name.find("float16") != std::string::npos ||
                     name == "bf16";

@@ -33,6 +33,10 @@ void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const W
 void take_quantization(TreeRun& run, bool adapter);
 void take_fsdp_words(TreeRun& run, RunScale& scale, const std::string& config_name);
 bool has_fsdp(const TreeRun& run, const std::string& config_name);
+// The name of a setting whose value names a configuration of accelerate that is not at hand.
+inline const std::string absent_configuration = "absent_configuration";
+// "zero3" of names as trainers ship them: "zero3_bf16.json", "ds_z2_offload_config.json". Empty: none.
+std::string stage_in_name(std::string_view name);
 // GPUs, sharding and precision of a configuration of accelerate, and what else it has.
 void take_accelerate(TreeRun& run, RunScale& scale);
 void take_sharding(TreeRun& run, RunScale& scale);

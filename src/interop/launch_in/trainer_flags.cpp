@@ -6,10 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/program.hpp"
 #include "interop/launch_in/trainer_common.hpp"
+#include "io/text.hpp"
 
 namespace headroom {
 namespace {
@@ -102,18 +104,31 @@ void rename_for_trainer(std::vector<Written>& written) {
   }
 }
 
-// The same for `swift sft`, whose --deepspeed is a stage ("zero3") or a file. LoRA of rank 8, checkpoints of all layers,
+bool are_swift_words(std::string_view program, const std::vector<Written>& written) {
+  if (program == "megatron") return false;
+  return program == "swift" || has_flag(written, "train_type") || has_flag(written, "tuner_type") ||
+         has_flag(written, "sft_type");
+}
+
+// The same for `swift sft`, whose --deepspeed is a stage ("zero3", once "default-zero3") or a file. LoRA of rank 8, checkpoints of all layers,
 // a batch of 1 and accumulation up to 16 sequences are its defaults [modelscope/ms-swift, docs, Command-line-parameters].
 void rename_of_swift(TrainerLaunch& launch) {
   std::vector<Written>& written = launch.written;
+  rename(written, {{"model", "model_name_or_path"},
+                   {"model_id_or_path", "model_name_or_path"},
+                   {"target_modules", "lora_target_modules"},
+                   {"quant_bits", "quantization_bit"},
+                   {"batch_size", "per_device_train_batch_size"},
+                   {"sft_type", "tuner_type"}});
   for (Written& setting : written) {
-    const std::string value = text_of_values(setting);
-    if (setting.name == "model") setting.name = "model_name_or_path";
-    if (setting.name == "target_modules") setting.name = "lora_target_modules";
+    std::string value = text_of_values(setting);
     if (setting.name == "train_type" || setting.name == "tuner_type") {
+      launch.tuner = setting;
       setting.name = "use_peft";
-      setting.values = {value == "lora" ? "true" : "false"};
+      setting.values = {value == "full" || value == "llamapro" ? "false" : "true"};
     }
+    constexpr std::string_view once = "default-";
+    if (value.starts_with(once)) value.erase(0, once.size());
     if (setting.name != "deepspeed" || !value.starts_with("zero")) continue;
     Written stage = setting;
     stage.name = "deepspeed_config.zero_stage";
@@ -127,6 +142,14 @@ void rename_of_swift(TrainerLaunch& launch) {
     setting.name = "";
   }
   std::erase_if(written, [](const Written& it) { return it.name.empty(); });
+  if (Written* const model = flag_of(written, "model_name_or_path")) {
+    for (std::string& name : model->values) {  // ModelScope's folders: "Qwen2-1___5B"
+      for (std::size_t dot; (dot = name.find("___")) != std::string::npos;) name.replace(dot, 3, ".");
+    }
+  } else if (Written* const kind = flag_of(written, "model_type")) {  // once "qwen2-1_5b-instruct"
+    kind->name = "model_name_or_path";
+    for (std::string& name : kind->values) std::replace(name.begin(), name.end(), '_', '.');
+  }
   const FilePlace at = written.empty() ? FilePlace{} : written.front().at;
   // Returns what is written of a setting, which is its default where the script has none.
   const auto or_default = [&](const std::string& name, const std::string& value) {
@@ -137,13 +160,38 @@ void rename_of_swift(TrainerLaunch& launch) {
     return value;
   };
   or_default("gradient_checkpointing", "true");
-  if (or_default("use_peft", "true") == "true") or_default("lora_rank", "8");
+  if (or_default("use_peft", "true") == "true") {
+    or_default("lora_rank", "8");
+    or_default("lora_target_modules", "all-linear");
+  }
   const auto micro = whole_count(or_default("per_device_train_batch_size", "1"));
   constexpr std::int64_t least = 16;
   if (!micro || !launch.devices || *micro < 1 || *launch.devices < 1) return;
   const std::int64_t steps =
       *micro >= least || *launch.devices >= least ? 1 : ceiling(least, *micro * *launch.devices);
   or_default("gradient_accumulation_steps", std::to_string(steps));
+}
+
+// [modelscope/ms-swift, docs, Command-line-parameters, train_type and tuner_type]
+void take_tuner(const Written& tuner, RunBuilder& builder) {
+  constexpr std::array<std::string_view, 10> as_lora{"lora", "longlora", "adalora", "lora_llm",  "adapter",
+                                                     "vera", "boft",     "reft",    "fourierft", "bone"};
+  const std::string word = text_of_values(tuner);
+  if (!tuner.unknown.empty() || word == "lora" || word == "full") return;
+  if (word == "llamapro")
+    builder.leave_out(tuner, "read as if all weights were trained");
+  else if (contains(as_lora, std::string_view(word)))
+    builder.leave_out(tuner, "read as LoRA");
+  else
+    builder.problem(tuner,
+                    fmt::format("must be lora, full, longlora, adalora, llamapro, adapter, vera, boft, "
+                                "fourierft, reft, lora_llm or bone, not '{}'",
+                                printable(word)));
+}
+
+bool are_factory_words(std::string_view program, const std::vector<Written>& written) {
+  if (has_flag(written, "finetuning_type") || has_flag(written, "cutoff_len")) return true;
+  return (program == "llamafactory-cli" || program == "lmf") && has_flag(written, "model_name_or_path");
 }
 
 bool trains_on_pairs(std::string_view program, const std::vector<Written>& written) {
@@ -230,6 +278,7 @@ void rename_of_deepspeed_chat(TrainerLaunch& launch) {
 // [modelscope/ms-swift, docs, Megatron-SWIFT, Command-line-parameters].
 LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
   RunBuilder builder(file, "ms-swift on Megatron-Core", "megatron-core-2025");
+  builder.open_conditions(launch.open_conditions);
   RunScale scale{.devices = launch.devices, .devices_per_node = launch.devices_per_node};
   if (Written* const load = flag_of(launch.written, "load");
       load != nullptr && !has_flag(launch.written, "model")) {
@@ -240,8 +289,11 @@ LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, c
   }
   TreeRun run(last_of_each(std::move(launch.written)), builder);
   if (const Written* const model = run.find_path({"model"})) name_model_of(*model, builder);
-  const Written* const tuner = run.find({"train_type", "tuner_type"});
-  const bool adapter = tuner != nullptr && text_of_values(*tuner) == "lora";
+  const Written* const tuner = run.find({"train_type", "tuner_type"}, "lora_rank");
+  const std::string way = tuner == nullptr ? "full" : text_of_values(*tuner);
+  const bool adapter = way == "lora" || way == "lora_llm";
+  if (!adapter && way != "full")
+    builder.problem(*tuner, fmt::format("must be full, lora or lora_llm, not '{}'", printable(way)));
   if (adapter) builder.use_software("nemo-2025");  // Megatron-Bridge has adapters
   take_core(run, scale, {});
   const auto or_default = [&](std::string_view field, const std::string& value, std::string_view name) {

@@ -15,8 +15,14 @@ constexpr std::string_view default_of = "'s default of ";
 // Of a program with DeepSpeed's engine.
 void rename_for_trainer(std::vector<Written>& written);
 
-// Of `swift sft`.
+// Of `swift sft` and its program of Python, as accelerate starts it.
+bool are_swift_words(std::string_view program, const std::vector<Written>& written);
 void rename_of_swift(TrainerLaunch& launch);
+// Refuses ways to train that ms-swift does not have, and tells of those that are read as others.
+void take_tuner(const Written& tuner, RunBuilder& builder);
+
+// Of LLaMA-Factory's program and its older scripts: --finetuning_type, --cutoff_len.
+bool are_factory_words(std::string_view program, const std::vector<Written>& written);
 
 // Of OpenRLHF's trainers: --pretrain, --micro_train_batch_size, --zero_stage.
 bool are_openrlhf_words(const std::vector<Written>& written);

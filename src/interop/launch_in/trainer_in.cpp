@@ -85,6 +85,43 @@ void add_engine_batch(TrainerLaunch& launch, RunBuilder& builder) {
       {"per_device_train_batch_size", {std::to_string(sequences)}, origin.as_written, origin.at, {}});
 }
 
+// What a program's launcher says: its GPUs, and the configuration of accelerate.
+RunScale scale_of_launch(TrainerLaunch& launch, RunBuilder& builder) {
+  builder.open_conditions(launch.open_conditions);
+  for (const std::vector<Written>* const list : {&launch.written, &launch.accelerate}) {
+    for (const Written& setting : *list) {
+      if (setting.as_written.find(default_of) != std::string::npos)
+        builder.imply(fmt::format("{} is {}", setting.as_written, text_of_values(setting)));
+    }
+  }
+  RunScale scale;
+  if (!launch.accelerate.empty()) {
+    TreeRun accelerate(std::move(launch.accelerate), builder);
+    take_accelerate(accelerate, scale);
+    refuse_parallelism(accelerate, {.devices = launch.devices ? launch.devices : scale.devices});
+  }
+  if (launch.devices) {
+    scale.devices = launch.devices;
+    scale.devices_per_node = launch.devices_per_node;
+    scale.nodes = std::nullopt;
+  }
+  return scale;
+}
+
+// Queries and values, which PEFT adapts of such models where trl is told no linears
+// [huggingface/peft, src/peft/utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING].
+void take_targets_of_peft(const Written* model, RunBuilder& builder) {
+  constexpr std::array<std::string_view, 8> families{"llama", "mistral", "mixtral", "gemma",
+                                                     "qwen2", "qwen3",   "smollm",  "zephyr"};
+  const std::string name = model == nullptr ? std::string() : lower_case(text_of_values(*model));
+  const bool is_one = std::any_of(families.begin(), families.end(), [&](std::string_view family) {
+    return name.find(family) != std::string::npos;
+  });
+  if (!is_one) return;
+  builder.set("lora_targets", "q_proj,v_proj", nullptr);
+  builder.imply("lora_target_modules is q_proj,v_proj where it is not written, by PEFT");
+}
+
 bool is_preference(const TreeRun& run) {
   return run.has("beta") && (run.has("max_prompt_length") || run.has("loss_type"));
 }
@@ -271,23 +308,7 @@ LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options
 
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
   RunBuilder builder(file, "Hugging Face Trainer", "hf-trainer");
-  for (const std::vector<Written>* const list : {&launch.written, &launch.accelerate}) {
-    for (const Written& setting : *list) {
-      if (setting.as_written.find(default_of) != std::string::npos)
-        builder.imply(fmt::format("{} is {}", setting.as_written, text_of_values(setting)));
-    }
-  }
-  RunScale scale;
-  if (!launch.accelerate.empty()) {
-    TreeRun accelerate(std::move(launch.accelerate), builder);
-    take_accelerate(accelerate, scale);
-    refuse_parallelism(accelerate, {.devices = launch.devices ? launch.devices : scale.devices});
-  }
-  if (launch.devices) {
-    scale.devices = launch.devices;
-    scale.devices_per_node = launch.devices_per_node;
-    scale.nodes = std::nullopt;
-  }
+  RunScale scale = scale_of_launch(launch, builder);
   if (launch.global && !launch.global->unknown.empty()) {
     builder.unresolved(*launch.global, "global_batch");
   } else if (launch.global) {
@@ -297,6 +318,7 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
   add_engine_batch(launch, builder);
   TreeRun run(last_of_each(std::move(launch.written)), builder);
   refuse_two_dtypes(run);
+  if (launch.tuner) take_tuner(*launch.tuner, builder);
   // OpenRLHF states its GPUs so, where nothing else does.
   for (const std::string_view name : {"actor_num_nodes", "actor_num_gpus_per_node"}) {
     if (!scale.devices) run.find({name}, "data_parallel");
@@ -315,6 +337,8 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
   const bool adapter = peft != nullptr
                            ? is_on(*peft)
                            : run.count({"lora_r", "lora_rank", "use_llm_lora"}, "lora_rank").value_or(0) > 0;
+  if (adapter && peft != nullptr && peft->name == "use_peft" && !run.has("lora_target_modules"))
+    take_targets_of_peft(run.find_path(names.model), builder);
   if (is_preference(run))
     builder.leave_out(*run.find("beta"),
                       "training on pairs (DPO, ORPO): a pair is two sequences, and DPO keeps a second model");
@@ -326,8 +350,14 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
 }
 
 LaunchedRun read_llama_factory(const TreeFile& file, const LaunchOptions& options) {
-  RunBuilder builder(file.file, "LLaMA-Factory", "hf-trainer");
-  TreeRun run(flattened(file.root, file.file), builder);
+  return read_llama_factory_words({.written = flattened(file.root, file.file)}, file.file, options);
+}
+
+LaunchedRun read_llama_factory_words(TrainerLaunch launch, const std::string& file,
+                                     const LaunchOptions& options) {
+  RunBuilder builder(file, "LLaMA-Factory", "hf-trainer");
+  RunScale scale = scale_of_launch(launch, builder);
+  TreeRun run(last_of_each(std::move(launch.written)), builder);
   refuse_two_dtypes(run);
   const TrainerNames names{{"model_name_or_path", "model"},
                            {"per_device_train_batch_size", "micro_batch_size"},
@@ -348,7 +378,6 @@ LaunchedRun read_llama_factory(const TreeFile& file, const LaunchOptions& option
       !contains(std::array<std::string_view, 2>{"sft", "pt"}, std::string_view(stage->values.front())))
     builder.leave_out(*stage,
                       "more than one model, or pairs of sequences: one model on single sequences is read");
-  RunScale scale;
   const bool megatron = run.has("tensor_model_parallel_size") || run.has("pipeline_model_parallel_size");
   if (megatron) return megatron_of_factory(run, names, adapter, type, options);
   // Of its second release: FSDP2 with its sizes.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -237,8 +238,9 @@ void take_offload(bool parameters, const Written& device, RunBuilder& builder) {
 }
 
 void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builder) {
-  builder.use_software(std::string(deepspeed_stack));
+  builder.use_software(std::string(stage == 0 ? trainer_stack : deepspeed_stack));
   builder.set("data_sharding", stage == 0 ? "none" : fmt::format("zero{}", stage), from);
+  if (stage == 0) builder.assume("ZeRO stage 0 is priced as plain data parallelism (DDP)", from);
 }
 
 std::span<const LaunchKey> deepspeed_keys() { return keys_of_deepspeed; }
@@ -296,38 +298,49 @@ void refuse_both_enabled(TreeRun& run) {
                         .at = half->at});
 }
 
-// The batch is microbatch x accumulation x data-parallel ranks.
-void refuse_batches(TreeRun& run, const RunScale& scale) {
+}  // namespace
+
+void take_stated_batches(TreeRun& run, RunScale& scale, std::string_view source,
+                         std::optional<std::int64_t> accumulation) {
   RunBuilder& builder = run.builder();
-  const auto batch = run.count("train_batch_size");
-  const auto micro = run.count("train_micro_batch_size_per_gpu");
-  const auto steps = run.count("gradient_accumulation_steps");
-  if (!batch || !micro || !steps || *micro < 1 || *steps < 1 || builder.so_far().framework == "GPT-NeoX")
-    return;
-  const Written* const at = run.find("train_batch_size");
-  const std::int64_t replica = scale.tensor * scale.pipeline * scale.context;
-  const std::int64_t of_rank = *micro * *steps;
-  LaunchRefusal refusal{.fields = {"global_batch", "micro_batch"},
-                        .rule = {},
-                        .source = "DeepSpeed, deepspeed/runtime/config.py",
-                        .written = at->as_written,
-                        .at = at->at};
-  if (scale.devices && *scale.devices % replica == 0 && *batch != of_rank * (*scale.devices / replica)) {
-    const std::int64_t ranks = *scale.devices / replica;
-    refusal.fields.emplace_back("data_parallel");
-    refusal.rule = fmt::format("must be microbatch x accumulation x DP ({} is not {} x {} x {} = {})", *batch,
-                               *micro, *steps, ranks, of_rank * ranks);
-  } else if (!scale.devices && *batch % of_rank != 0) {
-    refusal.rule =
-        fmt::format("must be a multiple of microbatch x accumulation ({} is not one of {} x {} = {})", *batch,
-                    *micro, *steps, of_rank);
-  } else {
-    return;
+  const auto micro = run.above_zero({"train_micro_batch_size_per_gpu"}, "micro_batch");
+  const auto batch = run.above_zero({"train_batch_size"}, "global_batch");
+  if (micro) {
+    scale.micro = micro;
+    builder.set("micro_batch", std::to_string(*micro), run.find("train_micro_batch_size_per_gpu"));
   }
-  builder.refuse(std::move(refusal));
+  if (const auto stated = run.above_zero({"gradient_accumulation_steps"}, "global_batch"))
+    accumulation = stated;
+  if (accumulation) scale.accumulation = accumulation;
+  if (!batch) return;
+  const Written* const at = run.find("train_batch_size");
+  scale.global = batch;
+  builder.set("global_batch", std::to_string(*batch), at);
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // products of two are still counts
+  if (!micro || !accumulation || *batch > most || *micro > most || *accumulation > most) return;
+  builder.state_batch({.batch = *batch,
+                       .micro = *micro,
+                       .accumulation = *accumulation,
+                       .source = std::string(source),
+                       .written = at->as_written,
+                       .at = at->at});
+  const std::int64_t of_rank = *micro * *accumulation;
+  if (scale.devices || (scale.nodes && scale.devices_per_node) || *batch % of_rank != 0) return;
+  const std::int64_t ranks = *batch / of_rank;
+  scale.devices = ranks * scale.tensor * scale.pipeline * scale.context;
+  builder.imply(fmt::format("DP is train_batch_size / (microbatch x accumulation) = {} / ({} x {}) = {}",
+                            *batch, *micro, *accumulation, ranks),
+                at);
 }
 
-}  // namespace
+void refuse_no_batch(TreeRun& run, const FilePlace& at, std::string_view source) {
+  if (run.has("train_batch_size") || run.has("train_micro_batch_size_per_gpu")) return;
+  run.builder().refuse({.fields = {"micro_batch"},
+                        .rule = "needs train_batch_size or train_micro_batch_size_per_gpu",
+                        .source = std::string(source),
+                        .written = {},
+                        .at = at});
+}
 
 void take_deepspeed(TreeRun& run, RunScale& scale) {
   RunBuilder& builder = run.builder();
@@ -339,16 +352,6 @@ void take_deepspeed(TreeRun& run, RunScale& scale) {
     builder.problem(*stage_at, "must be 0 to 3");
   } else {
     take_zero_stage(stage, stage_at, builder);
-  }
-  if (const auto micro = run.count("train_micro_batch_size_per_gpu"); micro && *micro > 0) {
-    scale.micro = micro;
-    builder.set("micro_batch", std::to_string(*micro), run.find("train_micro_batch_size_per_gpu"));
-  }
-  if (const auto steps = run.count("gradient_accumulation_steps"); steps && *steps > 0)
-    scale.accumulation = steps;
-  if (const auto batch = run.count("train_batch_size"); batch && *batch > 0) {
-    scale.global = batch;
-    builder.set("global_batch", std::to_string(*batch), run.find("train_batch_size"));
   }
   if (const auto tensor = run.count({"tensor_parallel.autotp_size", "tensor_parallel.tp.tp_size"});
       tensor && *tensor > 0) {
@@ -366,7 +369,7 @@ void take_deepspeed(TreeRun& run, RunScale& scale) {
     scale.pipeline = *stages;
     builder.set("pipeline_parallel", std::to_string(*stages), run.find("pipeline.stages"));
   }
-  refuse_batches(run, scale);
+  take_stated_batches(run, scale, batches_of_deepspeed);
   const Written* const overlap = run.find("zero_optimization.overlap_comm");
   const bool stated = overlap != nullptr && text_of_values(*overlap) != "auto";
   builder.choose("overlap_grad_reduce", (stated ? is_on(*overlap) : stage == 3) ? "true" : "false",

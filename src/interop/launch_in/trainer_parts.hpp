@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "interop/launch_in/tree_run.hpp"
 
@@ -18,6 +19,13 @@ void take_fsdp(TreeRun& fsdp, int version, RunScale& scale);
 
 // A configuration of DeepSpeed. Values that are "auto" are the trainer's own. Sets the stack.
 void take_deepspeed(TreeRun& run, RunScale& scale);
+// Its batches, which are microbatch x accumulation x data-parallel ranks by its own assertion: of the file that asserts
+// it. Expects the sizes of a replica to be read. Where GPUs are not, they follow. `accumulation`: by default.
+void take_stated_batches(TreeRun& run, RunScale& scale, std::string_view source,
+                         std::optional<std::int64_t> accumulation = {});
+constexpr std::string_view batches_of_deepspeed = "DeepSpeed, deepspeed/runtime/config.py, _batch_assertion";
+// Refuses a configuration of its own without any.
+void refuse_no_batch(TreeRun& run, const FilePlace& at, std::string_view source);
 // Settings of DeepSpeed that are read by name in no table: the others of its configuration.
 std::span<const LaunchKey> deepspeed_keys();
 

@@ -19,6 +19,12 @@ bool is_null(const TreeNode& node) {
   return node.members.empty() && node.text.empty();
 }
 
+bool is_variable(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
 // Returns what a value needs that is a variable of the environment and nothing else: ${NAME}, ${oc.env:NAME}.
 std::string need_of(std::string_view text) {
   if (!text.starts_with("${") || !text.ends_with('}')) return {};
@@ -26,10 +32,7 @@ std::string need_of(std::string_view text) {
   for (const std::string_view function : {"oc.env:", "env:"}) {
     if (name.starts_with(function)) name.remove_prefix(function.size());
   }
-  const bool is_variable = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
-  return is_variable ? fmt::format("needs ${}: give it with --env NAME=VALUE", name) : std::string();
+  return is_variable(name) ? fmt::format("needs ${}: give it with --env NAME=VALUE", name) : std::string();
 }
 
 class Flattener {
@@ -81,7 +84,7 @@ class Flattener {
 class Interpolator {
  public:
   Interpolator(TreeNode& root, const std::map<std::string, std::string>& environment)
-      : root_(root), environment_(environment) {}
+      : root_(root), environment_(environment), is_primus_(member_of(root, "modules") != nullptr) {}
 
   void run(TreeNode& node, const std::string& path) {
     if (node.kind == TreeKind::scalar && node.text.find("${") != std::string::npos) {
@@ -163,9 +166,11 @@ class Interpolator {
         if (product > most_count) return std::nullopt;
       }
       return std::to_string(product);
-    } else if (!std::all_of(name.begin(), name.end(), [](char c) {
-                 return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-               })) {
+    } else if (arguments.starts_with('-') && !is_primus_) {
+      if (!is_variable(name)) return std::nullopt;
+      arguments.erase(0, 1);  // ${NAME:-2}, as a shell has it
+    } else if (!is_variable(name) ||
+               std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
       return std::nullopt;
     }
     return of_environment(variable, arguments);
@@ -184,6 +189,7 @@ class Interpolator {
 
   TreeNode& root_;
   const std::map<std::string, std::string>& environment_;
+  bool is_primus_;  // whose ${NAME:-1} is -1 by default
 };
 
 }  // namespace

@@ -198,6 +198,15 @@ std::optional<std::int64_t> TreeRun::count(std::initializer_list<std::string_vie
   return number;
 }
 
+std::optional<std::int64_t> TreeRun::above_zero(std::initializer_list<std::string_view> names,
+                                                std::string_view decides) {
+  const Written* const setting = find(names, decides);
+  const auto stated = setting == nullptr ? std::nullopt : whole_count(text_of_values(*setting));
+  if (!stated || *stated > 0) return count(names, decides);
+  builder_.problem(*setting, fmt::format("must be above 0, not {}", *stated));
+  return std::nullopt;
+}
+
 std::int64_t TreeRun::size(std::string_view field, std::initializer_list<std::string_view> names) {
   const std::optional<std::int64_t> number = count(names, field);
   if (!number || *number == 0) return 1;  // 0: off

@@ -45,7 +45,10 @@ class TreeRun {
   std::optional<std::int64_t> count(std::initializer_list<std::string_view> names,
                                     std::string_view decides = {});
   std::optional<std::int64_t> count(std::string_view name) { return count({name}); }
-  // The same, set as a strategy's field; 1 where there is none.
+  // The same of what no framework takes as 0.
+  std::optional<std::int64_t> above_zero(std::initializer_list<std::string_view> names,
+                                         std::string_view decides = {});
+  // A count, set as a strategy's field; 1 where there is none.
   std::int64_t size(std::string_view field, std::initializer_list<std::string_view> names);
   bool on(std::initializer_list<std::string_view> names);
   bool on(std::string_view name) { return on({name}); }

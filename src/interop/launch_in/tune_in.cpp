@@ -44,7 +44,7 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
       drop_start(name, "lora_") || drop_start(name, "dora_") || four_bits || run.has("model.lora_rank");
   if (component != nullptr) name_model_of(hub_name(name), component, file.file, builder);
   take_micro(run, scale, {"batch_size"});
-  scale.accumulation = run.count("gradient_accumulation_steps").value_or(1);
+  scale.accumulation = run.above_zero({"gradient_accumulation_steps"}).value_or(1);
   take_sequence(run, {"tokenizer.max_seq_len", "dataset.max_seq_len", "max_seq_len"});
   scale.tensor = run.size("tensor_parallel", {"tensor_parallel_dim"});
   if (scale.tensor > 1) builder.set("sequence_parallel", "yes", run.find("tensor_parallel_dim"));
