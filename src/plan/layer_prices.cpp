@@ -123,18 +123,25 @@ const ModelActivations& PricedLayers::activations(const Recomputation& recompute
   return add_recomputation(*offloaded_, recompute, parts);
 }
 
+const ModelActivationExprs& PricedLayers::expressions(const Recomputation& recompute) const {
+  if (const ModelActivationExprs* known = find_recomputation(symbolic().activations, recompute))
+    return *known;
+  Strategy strategy = *strategy_;
+  strategy.recompute = recompute;
+  return add_recomputation(symbolic().activations, recompute,
+                           model_activation_exprs(layers(), symbolic().sharding, strategy, base_->detail));
+}
+
+const ModelActivations& PricedLayers::checkpoints() const {
+  if (!priced_->checkpoints)
+    priced_->checkpoints = evaluate(expressions({.policy = RecomputePolicy::full}), letters());
+  return *priced_->checkpoints;
+}
+
 const ModelActivations& PricedLayers::before_offloading(const Recomputation& recompute) const {
   if (const ModelActivations* known = find_recomputation(priced_->activations, recompute)) return *known;
-  const ModelActivationExprs* exprs = find_recomputation(symbolic().activations, recompute);
-  if (exprs == nullptr) {
-    Strategy strategy = *strategy_;
-    strategy.recompute = recompute;
-    exprs =
-        &add_recomputation(symbolic().activations, recompute,
-                           model_activation_exprs(layers(), symbolic().sharding, strategy, base_->detail));
-  }
   const Bindings values = letters();
-  ModelActivations parts = evaluate(*exprs, values);
+  ModelActivations parts = evaluate(expressions(recompute), values);
   set_backward_peaks(parts, layers(), symbolic().sharding, recompute, base_->detail, base_->software, values,
                      unit_gradient_dtype(*strategy_, base_->workload, base_->software), priced_->peaks);
   return add_recomputation(priced_->activations, recompute, parts);

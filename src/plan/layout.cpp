@@ -57,6 +57,10 @@ Bytes Layout::rank_total(const Strategy& strategy, std::int64_t rank, std::int64
   return parts_->memory.rank_total(strategy, rank, layers);
 }
 
+Bytes Layout::least_rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) const {
+  return parts_->memory.least_rank_total(strategy, rank, layers);
+}
+
 Bytes Layout::rank_total(const Strategy& strategy, std::int64_t rank,
                          std::span<const StagePlace> chunks) const {
   return parts_->memory.rank_total(strategy, rank, chunks);

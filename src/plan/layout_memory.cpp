@@ -1,6 +1,7 @@
 #include "plan/layout_memory.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
@@ -78,6 +79,17 @@ Bytes LayoutMemory::logits_kept() const {
 int LayoutMemory::weight_copies() const {
   if (!base_.system.performance) return 2;
   return copies_of_factor(base_.system.performance->device, compute_dtype(layout_.precision));
+}
+
+bool LayoutMemory::keeps_inputs(const Strategy& strategy) const {
+  return !units_ && !has_weight_passes(shape_) && !offloads_activations(strategy.offload) &&
+         !trains_adapters(strategy.lora) && !strategy.recompute.distribute_saved_activations &&
+         strategy.recompute.method != RecomputeMethod::uniform;
+}
+
+std::int64_t LayoutMemory::least_in_flight(std::int64_t rank) const {
+  const std::int64_t alive = std::min(shape_.microbatches * shape_.chunks, warm_up_passes(shape_, rank) + 1);
+  return shape_.in_pairs ? alive - 1 : alive;
 }
 
 void LayoutMemory::fill_activations(const Recomputation& recompute) {
@@ -174,9 +186,12 @@ const std::vector<RankMemory>& LayoutMemory::ranks(const Strategy& strategy) {
   return ranks_;
 }
 
+Bytes LayoutMemory::kept_by_stack(Bytes dummy_gradients, bool has_head) const {
+  return dummy_gradients + workspaces_ + reserved_ + (has_head ? kept_logits_ : Bytes(0));
+}
+
 Bytes LayoutMemory::kept_by_stack(const Holding& holding) const {
-  return holding.dummy_gradients + workspaces_ + reserved_ +
-         (holding.kind->has_head ? kept_logits_ : Bytes(0));
+  return kept_by_stack(holding.dummy_gradients, holding.kind->has_head);
 }
 
 RankPeak LayoutMemory::limited_by_host(std::size_t rank, Bytes bytes, Bytes on_host) const {
@@ -210,11 +225,27 @@ RankPeak LayoutMemory::peak(const Strategy& strategy) {
   return highest;
 }
 
-Bytes LayoutMemory::least_peak(const Strategy& strategy) const {
+Bytes LayoutMemory::checkpoints(const StagePlace& place) {
+  set_stage_activations(scratch_, layers_.checkpoints(), place, {.policy = RecomputePolicy::full});
+  return kept(scratch_);
+}
+
+Bytes LayoutMemory::checkpoints(Holding& holding) {
+  if (holding.checkpoints) return *holding.checkpoints;
+  Bytes of_pass = Bytes(std::numeric_limits<double>::infinity());
+  for (const std::size_t stage : holding.kind->stages)
+    of_pass = std::min(of_pass, checkpoints(placed_.stages.distinct[stage]));
+  return holding.checkpoints.emplace(real(least_in_flight(holding.kind->rank)) * of_pass);
+}
+
+Bytes LayoutMemory::least_peak(const Strategy& strategy) {
   EXPECTS(!strategy.recompute.window);
+  const bool saves_inputs = keeps_inputs(strategy);
   Bytes most;
-  for (const Holding& holding : holdings_)
-    most = std::max(most, holding.state[index(strategy.data_sharding)] + kept_by_stack(holding));
+  for (Holding& holding : holdings_) {
+    const Bytes held = holding.state[index(strategy.data_sharding)] + kept_by_stack(holding);
+    most = std::max(most, saves_inputs ? held + checkpoints(holding) : held);
+  }
   return most;
 }
 
@@ -225,7 +256,7 @@ Bytes LayoutMemory::rank_total(std::int64_t rank, std::span<const PassActivation
   return limited_by_host(index(rank), held, holding.on_host[index(layout_.data_sharding)]).bytes;
 }
 
-Bytes LayoutMemory::rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) {
+const StagePlace& LayoutMemory::place_of(std::int64_t rank, std::int64_t layers) {
   EXPECTS(shape_.chunks == 1 && !has_weight_passes(shape_));
   StagePlace& place = asked_place_;
   place = placed_.stages.distinct[placed_.stages.of[index(stage_of(shape_, rank, 0))]];
@@ -233,7 +264,25 @@ Bytes LayoutMemory::rank_total(const Strategy& strategy, std::int64_t rank, std:
   place.layers = layers;
   place.runs.front().count = layers;
   place.of_kind[place.runs.front().kind] = layers;
-  return rank_total(strategy, rank, std::span(&place, 1));
+  return place;
+}
+
+Bytes LayoutMemory::rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) {
+  return rank_total(strategy, rank, std::span(&place_of(rank, layers), 1));
+}
+
+Bytes LayoutMemory::least_rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) {
+  const StagePlace& place = place_of(rank, layers);
+  const Bytes held = total(state_of(strategy, rank, place.of_kind)) +
+                     kept_by_stack(layers_.dummy_gradients(place.of_kind), place.last);
+  return keeps_inputs(strategy) ? held + real(least_in_flight(rank)) * checkpoints(place) : held;
+}
+
+ModelState LayoutMemory::state_of(const Strategy& strategy, std::int64_t rank, const KindCounts& held) const {
+  const bool both_ends = holds_both_ends(shape_, rank);
+  return model_state(base_.model, strategy, base_.workload,
+                     parameters_of_rank(layers_.parameters(), held, both_ends), weight_copies(),
+                     base_.software, matrices_of_rank(layers_.parameters(), held, both_ends));
 }
 
 Bytes LayoutMemory::rank_total(const Strategy& strategy, std::int64_t rank,
@@ -251,13 +300,9 @@ Bytes LayoutMemory::rank_total(const Strategy& strategy, std::int64_t rank,
     complete(scratch_, place, apart);
     passes.push_back(pass_activations(scratch_, shape_.in_pairs));
   }
-  const bool both_ends = holds_both_ends(shape_, rank);
-  const ModelState state = model_state(
-      base_.model, strategy, base_.workload, parameters_of_rank(layers_.parameters(), held, both_ends),
-      weight_copies(), base_.software, matrices_of_rank(layers_.parameters(), held, both_ends));
+  const ModelState state = state_of(strategy, rank, held);
   const Bytes bytes = total(state) + total(rank_activations(passes, shape_, rank).at_peak) +
-                      layers_.dummy_gradients(held) + workspaces_ + reserved_ +
-                      (has_head ? kept_logits_ : Bytes(0));
+                      kept_by_stack(layers_.dummy_gradients(held), has_head);
   const Bytes away = state.on_host + headroom::activations_on_host(passes, shape_, rank);
   return limited_by_host(index(rank), bytes, away).bytes;
 }

@@ -23,6 +23,7 @@ class LayoutMemory {
     std::array<Bytes, spellings<DataSharding>.size()> on_host;  // state in host memory, by data sharding
     Bytes dummy_gradients;
     Bytes activations;                                 // at the peak
+    std::optional<Bytes> checkpoints;                  // set on demand: the least that passes in flight save
     Bytes activations_on_host;                         // at the peak, in host memory
     const std::vector<LiveMoment>* moments = nullptr;  // set on demand, if virtual stages differ
   };
@@ -36,9 +37,10 @@ class LayoutMemory {
 
   // See Layout.
   RankPeak peak(const Strategy& strategy);
-  [[nodiscard]] Bytes least_peak(const Strategy& strategy) const;
+  Bytes least_peak(const Strategy& strategy);
   const std::vector<RankMemory>& ranks(const Strategy& strategy);
   Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers);
+  Bytes least_rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers);
   Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::span<const StagePlace> chunks);
   [[nodiscard]] Bytes rank_total(std::int64_t rank, std::span<const PassActivations> passes) const;
   void complete(StageActivations& stage, const StagePlace& place, const Recomputation& apart) const;
@@ -53,9 +55,23 @@ class LayoutMemory {
   // Returns the peak of a GPU that keeps `on_host` bytes on its host. Memory that the host lacks counts as if
   // the GPU lacked it, so that nothing fits that the host cannot hold.
   [[nodiscard]] RankPeak limited_by_host(std::size_t rank, Bytes bytes, Bytes on_host) const;
-  [[nodiscard]] Bytes kept_by_stack(const Holding& holding) const;  // non-torch memory included
+  // Return what a rank keeps besides state and activations, non-torch memory included.
+  [[nodiscard]] Bytes kept_by_stack(Bytes dummy_gradients, bool has_head) const;
+  [[nodiscard]] Bytes kept_by_stack(const Holding& holding) const;
+  [[nodiscard]] ModelState state_of(const Strategy& strategy, std::int64_t rank,
+                                    const KindCounts& held) const;
+  // Returns the only virtual stage of a rank if the rank held `layers` layers.
+  const StagePlace& place_of(std::int64_t rank, std::int64_t layers);
   [[nodiscard]] const Holding& holding_of(std::int64_t rank) const;
 
+  // Returns whether every pass in flight holds at least the input of every layer. Gradients that a backward
+  // pass makes may take the place of activations, and adapters need not save inputs of frozen layers.
+  [[nodiscard]] bool keeps_inputs(const Strategy& strategy) const;
+  // Returns how many passes are in flight at a rank's peak, or fewer.
+  [[nodiscard]] std::int64_t least_in_flight(std::int64_t rank) const;
+  // Return what one pass, or all passes in flight, save if every layer is recomputed from its input.
+  Bytes checkpoints(const StagePlace& place);
+  Bytes checkpoints(Holding& holding);
   void fill_activations(const Recomputation& recompute);
   RankActivations activations_of(Holding& holding, std::int64_t rank);
   [[nodiscard]] std::vector<PassActivations> of_chunks(const Holding& holding) const;

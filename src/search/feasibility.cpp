@@ -143,9 +143,8 @@ std::optional<Strategy> Feasibility::fitting_strategy(const Space& space) {
   for (const ShardingChoice& sharding : sharding_choices(base_, lean, *layout)) {
     Strategy strategy = with_sharding(*layout, sharding);
     const Layout balanced = composer_.layout(strategy);
-    for (const Recomputation& recompute : recomputations(base_, lean, *layout)) {
+    for (const Recomputation& recompute : hopeful(balanced, strategy, lean, by_memory)) {
       strategy.recompute = recompute;
-      if (!may_recompute(base_, strategy)) continue;
       std::optional<Strategy> fitting = strategy;
       if (!fits(balanced, strategy))
         fitting = placed && !recompute.window ? by_memory.fitting(balanced, strategy) : std::nullopt;
@@ -182,6 +181,19 @@ std::vector<Strategy> Feasibility::fitting_of(const Space& space, std::span<cons
   return found;
 }
 
+std::vector<Recomputation> Feasibility::hopeful(const Layout& balanced, Strategy strategy, const Space& space,
+                                                LayersByMemory& by_memory) const {
+  strategy.recompute = {};
+  const bool may_fit = verdict_of(base_, balanced.least_peak(strategy)) == Verdict::fits ||
+                       (by_memory.applies(strategy) && by_memory.may_fit(balanced, strategy));
+  std::vector<Recomputation> list = recomputations(base_, space, strategy);
+  std::erase_if(list, [&](const Recomputation& recompute) {
+    strategy.recompute = recompute;
+    return !(may_fit || recompute.window) || !may_recompute(base_, strategy);
+  });
+  return list;
+}
+
 bool Feasibility::fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory) {
   const bool placed = by_memory.applies(layout);
   const std::vector<ShardingChoice> choices = sharding_choices(base_, lean, layout);
@@ -189,9 +201,8 @@ bool Feasibility::fits(const Strategy& layout, const Space& lean, LayersByMemory
     if (sharding == ShardingChoice{} && choices.size() > 1) continue;  // the others hold less
     Strategy strategy = with_sharding(layout, sharding);
     const Layout balanced = composer_.layout(strategy);
-    for (const Recomputation& recompute : recomputations(base_, lean, layout)) {
+    for (const Recomputation& recompute : hopeful(balanced, strategy, lean, by_memory)) {
       strategy.recompute = recompute;
-      if (!may_recompute(base_, strategy)) continue;
       if (fits(balanced, strategy)) return true;
       if (placed && !recompute.window && by_memory.fitting(balanced, strategy)) return true;
     }
@@ -215,9 +226,8 @@ bool Feasibility::fits_within(const Strategy& layout, const Space& space, Layers
     // Recomputation adds time: if the layout is too slow without it, no policy helps.
     const bool in_time = balanced.least_iteration(strategy) <= most;
     if (!in_time && !placed) continue;
-    for (const Recomputation& recompute : recomputations(base_, space, layout)) {
+    for (const Recomputation& recompute : hopeful(balanced, strategy, space, by_memory)) {
       strategy.recompute = recompute;
-      if (!may_recompute(base_, strategy)) continue;
       if (!fits(balanced, strategy)) {
         if (placed && !recompute.window) too_large.push_back(strategy);
       } else if (in_time && balanced.least_iteration(strategy) <= most &&

@@ -27,6 +27,34 @@ std::int64_t most_layers_held(std::int64_t high, Fits fits) {
   return good;
 }
 
+// Returns the most layers that each rank holds, where fits(rank, layers) says what fits; nothing if the ranks
+// do not hold the model. Except for the last rank, which has the output layer, earlier ranks have more passes
+// in flight, and the first has the embedding. So no rank holds more layers than the one after it.
+template <class Fits>
+std::optional<std::vector<std::int64_t>> layers_held(const std::vector<std::int64_t>& balanced,
+                                                     std::int64_t layers, Fits fits) {
+  // Most strategies are far too large, which this shows at once.
+  const std::int64_t last = std::ssize(balanced) - 1;
+  const bool end_full = !fits(last, balanced[index(last)]);
+  const bool others_full = !fits(last - 1, balanced[index(last - 1)]);
+  if (end_full && others_full &&
+      last * (balanced[index(last - 1)] - 1) + balanced[index(last)] - 1 < layers) {
+    return std::nullopt;
+  }
+  std::vector<std::int64_t> most(balanced.size());
+  std::int64_t high = layers - last;
+  std::int64_t held = most[index(last)] = most_layers_held(
+      end_full ? balanced[index(last)] - 1 : high, [&](std::int64_t some) { return fits(last, some); });
+  if (held == 0) return std::nullopt;
+  if (others_full) high = balanced[index(last - 1)] - 1;
+  for (std::int64_t rank = last - 1; rank >= 0; --rank) {
+    high = most[index(rank)] = most_layers_held(high, [&](std::int64_t some) { return fits(rank, some); });
+    held += high;
+    if (high == 0 || held + rank * high < layers) return std::nullopt;
+  }
+  return most;
+}
+
 // The makespan also depends on how a pipeline fills and drains. On few ranks, layers are moved one at a time
 // while that makes it shorter. On more ranks the busiest rank decides almost alone.
 constexpr std::size_t most_ranks_refined = 4;
@@ -106,42 +134,30 @@ bool LayersByMemory::applies(const Strategy& layout) {
 }
 
 std::optional<Strategy> LayersByMemory::fitting(const Layout& layout, const Strategy& strategy) const {
-  const std::vector<std::int64_t>& balanced = balanced_.at(strategy.pipeline_parallel);
-  const std::int64_t layers = base_.model.layers;
-  const std::int64_t ranks = std::ssize(balanced);
   const auto fits = [&](std::int64_t rank, std::int64_t held) {
     return verdict_of(base_, layout.rank_total(strategy, rank, held)) == Verdict::fits;
   };
-  // Except for the last rank, which has the output layer, earlier ranks have more passes in flight, and the
-  // first has the embedding. So no rank holds more layers than the one after it. Most strategies are far too
-  // large, which this shows at once.
-  const std::int64_t last = ranks - 1;
-  const bool end_full = !fits(last, balanced[index(last)]);
-  const bool others_full = !fits(last - 1, balanced[index(last - 1)]);
-  if (end_full && others_full &&
-      last * (balanced[index(last - 1)] - 1) + balanced[index(last)] - 1 < layers) {
-    return std::nullopt;
-  }
-  std::vector<std::int64_t> most(balanced.size());
-  std::int64_t high = layers - last;
-  std::int64_t held = most[index(last)] = most_layers_held(
-      end_full ? balanced[index(last)] - 1 : high, [&](std::int64_t some) { return fits(last, some); });
-  if (held == 0) return std::nullopt;
-  if (others_full) high = balanced[index(last - 1)] - 1;
-  for (std::int64_t rank = last - 1; rank >= 0; --rank) {
-    high = most[index(rank)] = most_layers_held(high, [&](std::int64_t some) { return fits(rank, some); });
-    held += high;
-    if (high == 0 || held + rank * high < layers) return std::nullopt;
-  }
+  const std::int64_t layers = base_.model.layers;
+  const std::optional<std::vector<std::int64_t>> most =
+      layers_held(balanced_.at(strategy.pipeline_parallel), layers, fits);
+  if (!most) return std::nullopt;
   Strategy result = strategy;
-  result.stage_layers = base_.system.performance ? placed_by_time(layout, strategy, most)
-                                                 : *balanced_layers(base_.model.layers, ends_, most);
+  result.stage_layers = base_.system.performance ? placed_by_time(layout, strategy, *most)
+                                                 : *balanced_layers(layers, ends_, *most);
   return result;
+}
+
+bool LayersByMemory::may_fit(const Layout& layout, const Strategy& strategy) const {
+  const auto fits = [&](std::int64_t rank, std::int64_t held) {
+    return verdict_of(base_, layout.least_rank_total(strategy, rank, held)) == Verdict::fits;
+  };
+  return layers_held(balanced_.at(strategy.pipeline_parallel), base_.model.layers, fits).has_value();
 }
 
 std::vector<LayersByMemory::Placed> LayersByMemory::fitting(const Layout& layout,
                                                             std::span<const Strategy> strategies) const {
   std::vector<Placed> placed;
+  if (strategies.empty() || !may_fit(layout, strategies.front())) return placed;
   bool hopeless = false;  // full recomputation does not fit, so less does not
   for (std::size_t i = strategies.size(); i-- > 0;) {
     const Strategy& strategy = strategies[i];

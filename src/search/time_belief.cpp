@@ -52,7 +52,8 @@ Matrix draws(const TimeBelief& belief, int count) {
   // vectors are chosen, which differs from machine to machine.
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance_of(belief));
   const Matrix& vectors = solver.eigenvectors();
-  const Matrix root = vectors * solver.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() * vectors.transpose();
+  const Matrix root =
+      vectors * solver.eigenvalues().cwiseMax(0).cwiseSqrt().asDiagonal() * vectors.transpose();
   Matrix normal(n, count);
   Normals normals;
   for (Eigen::Index column = 0; column < count; ++column) {

@@ -7,6 +7,7 @@
 
 #include "headroom/io/software_file.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "parallel/random_strategies.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {
@@ -29,6 +30,28 @@ TEST_CASE("feasibility: nothing in a space needs less than its leanest part") {
     const Space space = small_space();
     RC_ASSERT(least_peak(request, leanest(request, space)) == least_peak(request, space));
   }));
+}
+
+TEST_CASE("feasibility: no strategy of any model and stack holds less than the inputs of its layers") {
+  constexpr int count = 3000;
+  int recomputed = 0;
+  int bounded = 0;  // by what they hold besides state
+  RandomStrategies questions(29);
+  for (int i = 0; i < count; ++i) {
+    Request request = questions.next();
+    request.detail = i % 2 == 0 ? Detail::paper : Detail::exact;
+    Strategy& strategy = request.strategy;
+    if (strategy.recompute.window || !illegalities(request, strategy).empty()) continue;
+    Composer composer(request);
+    const Layout layout = composer.layout(strategy);
+    const Bytes least = layout.least_peak(strategy);
+    CAPTURE(i);
+    CHECK(least <= layout.peak(strategy).bytes);
+    recomputed += strategy.recompute.policy == RecomputePolicy::none ? 0 : 1;
+    bounded += least > Bytes(0.3 * layout.peak(strategy).bytes.count()) ? 1 : 0;
+  }
+  CHECK(recomputed > 30);
+  CHECK(bounded > 100);
 }
 
 TEST_CASE("feasibility: with ZeRO 2 under a pipeline, virtual stages may need the least") {

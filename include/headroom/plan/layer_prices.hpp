@@ -62,6 +62,7 @@ class LayerPrices {
     Symbolic* symbolic = nullptr;
     ModelParameters parameters;
     ByRecomputation<ModelActivations> activations;  // before anything is offloaded
+    std::optional<ModelActivations> checkpoints;
     // By the modules offloaded, and whether whole layers are.
     std::map<std::pair<std::vector<std::string>, bool>, ByRecomputation<ModelActivations>> offloaded;
     KnownPeaks peaks;
@@ -102,6 +103,9 @@ class PricedLayers {
   [[nodiscard]] const std::shared_ptr<const ModelLayers>& shared_layers() const { return symbolic().layers; }
   [[nodiscard]] const ModelParameters& parameters() const { return priced_->parameters; }
   [[nodiscard]] const ModelActivations& activations(const Recomputation& recompute) const;
+  // Returns what layers save under full recomputation, without peaks within passes and before anything is
+  // offloaded.
+  [[nodiscard]] const ModelActivations& checkpoints() const;
   // Returns what is held for separate weight-gradient passes.
   [[nodiscard]] const DeferredActivations& deferred() const;
   // Returns the dummy gradients that a rank with `counts` layers of each kind keeps for the whole run.
@@ -125,6 +129,7 @@ class PricedLayers {
 
   [[nodiscard]] LayerPrices::Symbolic& symbolic() const { return *priced_->symbolic; }
   [[nodiscard]] Bindings letters() const;
+  [[nodiscard]] const ModelActivationExprs& expressions(const Recomputation& recompute) const;
   [[nodiscard]] const ModelActivations& before_offloading(const Recomputation& recompute) const;
 
   const Request* base_;

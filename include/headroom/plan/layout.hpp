@@ -30,13 +30,17 @@ class Layout {
   ~Layout();
 
   [[nodiscard]] RankPeak peak(const Strategy& strategy) const;
-  // Returns a lower bound of peak(): what the fullest GPU holds besides activations. Expects no window.
+  // Returns a lower bound of peak(): what the fullest GPU holds if its layers save their inputs alone. Expects
+  // no window.
   [[nodiscard]] Bytes least_peak(const Strategy& strategy) const;
   // Returns the memory of every rank. The reference is valid until the next call of ranks() or peak().
   [[nodiscard]] const std::vector<RankMemory>& ranks(const Strategy& strategy) const;
   // Returns what a rank would hold at its peak with `layers` layers. Expects a model with one kind of layer,
   // one virtual stage per rank, no window, and no separate weight-gradient passes.
   [[nodiscard]] Bytes rank_total(const Strategy& strategy, std::int64_t rank, std::int64_t layers) const;
+  // Returns a lower bound of rank_total() for any recomputation, with what rank_total() expects.
+  [[nodiscard]] Bytes least_rank_total(const Strategy& strategy, std::int64_t rank,
+                                       std::int64_t layers) const;
   // Returns what a rank would hold at its peak with these virtual stages, one for each of its chunks.
   // Expects no window.
   [[nodiscard]] Bytes rank_total(const Strategy& strategy, std::int64_t rank,

@@ -55,10 +55,12 @@ class Feasibility {
 
  private:
   [[nodiscard]] bool fits(const Layout& layout, const Strategy& strategy) const {
-    const bool hopeless =
-        !strategy.recompute.window && verdict_of(base_, layout.least_peak(strategy)) != Verdict::fits;
-    return !hopeless && verdict_of(base_, layout.peak(strategy).bytes) == Verdict::fits;
+    return verdict_of(base_, layout.peak(strategy).bytes) == Verdict::fits;
   }
+  // Returns the legal recomputations of a strategy, without those with which nothing fits, not even with layers
+  // placed by memory.
+  [[nodiscard]] std::vector<Recomputation> hopeful(const Layout& balanced, Strategy strategy,
+                                                   const Space& space, LayersByMemory& by_memory) const;
   bool fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory);
   bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);
 
