@@ -16,7 +16,7 @@ namespace {
 // Returns the passes of each virtual stage of a rank that are in flight during a step.
 std::vector<std::int64_t> passes_in_flight(const ScheduleShape& shape, const RankActivations& rank) {
   std::vector<std::int64_t> alive(index(shape.chunks), 0);
-  const RankOrder order = order_of(shape, rank.pipeline_rank);
+  const RankOrder order = PipelineOrder(shape).of(rank.pipeline_rank);
   for (Progress done; !finished(shape, order, done);) {
     const Step step = next_step(shape, order, done);
     count(shape, order, done, step);

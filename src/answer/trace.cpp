@@ -77,11 +77,12 @@ std::int64_t steps_of_rank_in(const ScheduleShape& shape) {
 // Calls visit(step) for the steps of all ranks, each rank's in order. The schedule is replayed once for as many ranks as there is
 // room to hold the steps of; those of the first of them are passed on at once.
 template <class Visit>
-void visit_by_rank(const ScheduleShape& shape, const ScheduleTimes& times, const Visit& visit) {
+void visit_by_rank(const PipelineOrder& order, const ScheduleTimes& times, const Visit& visit) {
+  const ScheduleShape& shape = order.shape();
   const std::int64_t at_once = std::max<std::int64_t>(1, most_drawn_steps / steps_of_rank_in(shape));
   for (std::int64_t first = 0; first < shape.ranks; first += at_once) {
     std::vector<std::vector<ReplayedStep>> later(index(std::min(at_once, shape.ranks - first) - 1));
-    replay_schedule(shape, times, [&](const ReplayedStep& step) {
+    replay_schedule(order, times, [&](const ReplayedStep& step) {
       if (step.rank == first) {
         visit(step);
       } else if (step.rank > first && step.rank <= first + std::ssize(later)) {
@@ -95,7 +96,7 @@ void visit_by_rank(const ScheduleShape& shape, const ScheduleTimes& times, const
 
 // What a plan's trace is made from.
 struct TraceSource {
-  ScheduleShape shape;
+  PipelineOrder order;
   ScheduleTimes times;
   std::vector<StageActivations> stages;
   std::vector<StageActivations> full;  // where a window stores a pass in full
@@ -104,7 +105,7 @@ struct TraceSource {
   std::vector<TraceSpan> ends;  // after the passes
 
   explicit TraceSource(const Plan& plan)
-      : shape(plan.timing->iteration.shape),
+      : order(plan.timing->iteration.shape),
         times(plan.timing->iteration.times),
         stages(activations_of(plan.request, plan.request.strategy)),
         full(activations_of(plan.request, storing_all(plan.request.strategy))),
@@ -114,10 +115,11 @@ struct TraceSource {
 
   [[nodiscard]] std::vector<StepBytes> bytes_of(std::int64_t rank) const {
     std::vector<StepBytes> bytes;
+    const ScheduleShape& shape = order.shape();
     bytes.reserve(index(steps_of_rank_in(shape)));
     const Bytes grown = stages.front().grown_gradients;  // part of the state that is not there throughout
     visit_activations(pass_activations(stages, shape, rank), pass_activations(full, shape, rank),
-                      windows[index(rank)], shape, rank, Walk::every_step, [&](const StepActivations& step) {
+                      windows[index(rank)], order, rank, Walk::every_step, [&](const StepActivations& step) {
                         bytes.push_back({total(step.highest) + grown, total(step.after) + grown});
                       });
     return bytes;
@@ -127,7 +129,7 @@ struct TraceSource {
     std::int64_t rank = -1;
     std::vector<StepBytes> bytes;
     std::size_t done = 0;
-    visit_by_rank(shape, times, [&](const ReplayedStep& step) {
+    visit_by_rank(order, times, [&](const ReplayedStep& step) {
       if (step.rank != rank) {
         rank = step.rank;
         bytes = bytes_of(rank);
@@ -141,7 +143,7 @@ struct TraceSource {
     const bool has_tracks =
         std::any_of(units.begin(), units.end(), [](const UnitTrack& it) { return !it.spans.empty(); });
     if (has_tracks)
-      visit_by_rank(shape, times, [&](const ReplayedStep& step) { visit_units(units, step, take); });
+      visit_by_rank(order, times, [&](const ReplayedStep& step) { visit_units(units, step, take); });
     std::for_each(ends.begin(), ends.end(), take);
   }
 
@@ -175,7 +177,7 @@ TraceStream trace_stream(const Plan& plan) {
   std::vector<Seconds> done(plan.ranks.size(), iteration.schedule.makespan);
   // Where no rank waits for another's step, it steps its optimizer when it has run its passes.
   const bool ranks_step_apart = iteration.pipeline < iteration.schedule.makespan;
-  replay_schedule(source->shape, source->times, [&](const ReplayedStep& step) {
+  replay_schedule(source->order, source->times, [&](const ReplayedStep& step) {
     stream.beside = stream.beside || step.step.beside;
     if (ranks_step_apart) done[index(step.rank)] = step.sent;
   });
@@ -207,9 +209,9 @@ Trace trace_of(const Plan& plan) {
   stream.visit_steps([&](const ReplayedStep& step, const StepBytes&) { trace.steps.push_back(step); });
   stream.visit_spans([&](const TraceSpan& span) { trace.spans.push_back(span); });
   const TraceSource source(plan);
-  for (std::int64_t rank = 0; rank < source.shape.ranks; ++rank) {
+  for (std::int64_t rank = 0; rank < source.order.shape().ranks; ++rank) {
     trace.activations.push_back(
-        activations_by_step(source.stages, source.full, source.windows[index(rank)], source.shape, rank));
+        activations_by_step(source.stages, source.full, source.windows[index(rank)], source.order, rank));
   }
   return trace;
 }

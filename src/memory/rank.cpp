@@ -47,12 +47,12 @@ Activations at_moment(std::span<const PassActivations> groups, const LiveMoment&
 
 RankActivations at_peak(const std::vector<PassActivations>& checkpointed,
                         const std::vector<PassActivations>& full, std::int64_t window,
-                        const ScheduleShape& shape, std::int64_t rank) {
+                        const PipelineOrder& order, std::int64_t rank) {
   RankActivations result{.pipeline_rank = rank};
   std::int64_t alive = 0;
   Bytes highest(-1);
   constexpr Walk walk = Walk::without_repetitions;
-  visit_activations(checkpointed, full, window, shape, rank, walk, [&](const StepActivations& moment) {
+  visit_activations(checkpointed, full, window, order, rank, walk, [&](const StepActivations& moment) {
     if (moment.step.pass != Pass::backward_weight) alive += moment.step.pass == Pass::forward ? 1 : -1;
     result.chunks_in_flight = std::max(result.chunks_in_flight, alive);
     if (total(moment.highest) <= highest) return;
@@ -102,12 +102,13 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
   return rank_activations(pass_activations(stages, shape, rank), shape, rank);
 }
 
-RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
+RankActivations rank_activations(std::span<const PassActivations> passes, const PipelineOrder& order,
                                  std::int64_t rank) {
+  const ScheduleShape& shape = order.shape();
   if (has_weight_passes(shape)) {
     EXPECTS(std::ssize(passes) == shape.chunks);
     const std::vector<PassActivations> all(passes.begin(), passes.end());
-    return at_peak(all, all, 0, same_liveness(shape), rank);
+    return at_peak(all, all, 0, same_liveness(order), rank);
   }
   if (passes.size() == 1) return peak_of_alike(passes.front(), shape, rank);
   std::vector<PassActivations> groups;
@@ -121,12 +122,12 @@ RankActivations rank_activations(std::span<const PassActivations> passes, const 
   return rank_activations(groups, live_moments(group_of, shape, rank), rank);
 }
 
-Bytes activations_on_host(const std::vector<PassActivations>& of_chunks, const ScheduleShape& shape,
+Bytes activations_on_host(const std::vector<PassActivations>& of_chunks, const PipelineOrder& order,
                           std::int64_t rank) {
   std::vector<PassActivations> held(of_chunks.size());
   Bytes sum;
   for (std::size_t i = 0; i < of_chunks.size(); ++i) sum += held[i].left.layers = of_chunks[i].on_host;
-  return sum == Bytes(0) ? sum : total(rank_activations(held, shape, rank).at_peak);
+  return sum == Bytes(0) ? sum : total(rank_activations(held, order, rank).at_peak);
 }
 
 std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleShape& shape,
@@ -152,7 +153,7 @@ std::vector<LiveMoment> live_moments(const ChunkGroups& groups, const ScheduleSh
   };
   // Of consecutive forward passes, only the last can be the peak.
   std::optional<Step> last_forward;
-  visit_steps(same_liveness(shape), rank, [&](const Step& step) {
+  visit_steps(PipelineOrder(same_liveness(shape)), rank, [&](const Step& step) {
     const std::size_t group = groups[static_cast<std::size_t>(step.chunk)];
     if (shape.in_pairs && step.beside && step.pass == Pass::forward) {
       beside = group;

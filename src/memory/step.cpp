@@ -163,17 +163,18 @@ std::vector<PassActivations> pass_activations(const std::vector<StageActivations
 }
 
 std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& stages,
-                                                 const ScheduleShape& shape, std::int64_t rank) {
-  return activations_by_step(stages, stages, 0, shape, rank);
+                                                 const PipelineOrder& order, std::int64_t rank) {
+  return activations_by_step(stages, stages, 0, order, rank);
 }
 
 std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& checkpointed,
                                                  const std::vector<StageActivations>& full,
-                                                 std::int64_t window, const ScheduleShape& shape,
+                                                 std::int64_t window, const PipelineOrder& order,
                                                  std::int64_t rank) {
+  const ScheduleShape& shape = order.shape();
   std::vector<StepActivations> steps;
   visit_activations(pass_activations(checkpointed, shape, rank), pass_activations(full, shape, rank), window,
-                    shape, rank, Walk::every_step,
+                    order, rank, Walk::every_step,
                     [&](const StepActivations& step) { steps.push_back(step); });
   return steps;
 }

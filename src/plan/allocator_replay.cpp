@@ -28,8 +28,8 @@ class RankReplay {
       : of_(of),
         copies_(of.plan.request.software.sharding.copies_units),
         memory_(of.plan.ranks[index(rank)]),
-        shape_(of.shape),
-        rank_(rank),
+        shape_(of.order.shape()),
+        order_(of.order.of(rank)),
         repeats_(repeats),
         allocator_(std::move(allocator)),
         chunks_(members_of(of, rank)) {
@@ -75,13 +75,12 @@ class RankReplay {
   };
 
   void run_iteration() {
-    const RankOrder order = order_of(shape_, rank_);
     states_.clear();
-    bool looks = repeats_ == Repeats::skipped && order.rounds.empty();
+    bool looks = repeats_ == Repeats::skipped && order_.rounds.empty();
     std::optional<Step> beside;  // forward pass that waits for the overlapped backward pass
-    for (Progress done; !finished(shape_, order, done) && !allocator_.out_of_memory();) {
-      const Step step = next_step(shape_, order, done);
-      count(shape_, order, done, step);
+    for (Progress done; !finished(shape_, order_, done) && !allocator_.out_of_memory();) {
+      const Step step = next_step(shape_, order_, done);
+      count(shape_, order_, done, step);
       ++passes_;
       if (shape_.in_pairs && step.beside && step.pass == Pass::forward) {
         beside = step;
@@ -92,7 +91,7 @@ class RankReplay {
       } else {
         go_backward(step);
       }
-      if (looks && step.pass == Pass::backward && ends_period(order, done)) looks = !skip_periods(done);
+      if (looks && step.pass == Pass::backward && ends_period(done)) looks = !skip_periods(done);
     }
   }
 
@@ -101,8 +100,8 @@ class RankReplay {
   }
 
   // Returns whether a period of the steady state has just ended.
-  [[nodiscard]] bool ends_period(const RankOrder& order, const Progress& done) const {
-    return done.forwards == done.backwards + order.ahead && done.backwards % passes_of_period() == 0 &&
+  [[nodiscard]] bool ends_period(const Progress& done) const {
+    return done.forwards == done.backwards + order_.ahead && done.backwards % passes_of_period() == 0 &&
            done.forwards < shape_.microbatches * shape_.chunks;
   }
 
@@ -439,7 +438,7 @@ class RankReplay {
   const bool copies_;
   const RankMemory& memory_;
   const ScheduleShape& shape_;
-  std::int64_t rank_ = 0;
+  RankOrder order_;
   Repeats repeats_;
   std::int64_t passes_ = 0;  // run so far
   CachingAllocator allocator_;

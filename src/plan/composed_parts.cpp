@@ -65,6 +65,12 @@ const std::shared_ptr<const PlacedStages>& ComposedParts::placed(const Strategy&
   return placed_;
 }
 
+PipelineOrder ComposedParts::order(const ScheduleShape& shape) {
+  const std::optional<ScheduleShape> all = laid_out(shape);
+  if (!all) return shape;
+  return {shape, orders_.try_emplace({all->kind, all->ranks, all->microbatches}, *all).first->second};
+}
+
 const std::vector<LiveMoment>& ComposedParts::moments(const ChunkGroups& groups, const ScheduleShape& shape,
                                                       std::int64_t rank) {
   const ScheduleShape alike = same_liveness(shape);

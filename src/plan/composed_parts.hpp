@@ -41,6 +41,8 @@ class ComposedParts {
   // Returns the stages of a layout. Successive layouts often differ only in the batch.
   const std::shared_ptr<const PlacedStages>& placed(const Strategy& layout, const ModelLayers& of_model,
                                                     const ScheduleShape& shape);
+  // Returns the order of a shape. Shapes that differ in what is not laid out share the work.
+  PipelineOrder order(const ScheduleShape& shape);
   const std::vector<LiveMoment>& moments(const ChunkGroups& groups, const ScheduleShape& shape,
                                          std::int64_t rank);
   // Returns the model FLOPs of an iteration, with causal attention.
@@ -55,6 +57,8 @@ class ComposedParts {
 
   std::shared_ptr<const PlacedStages> placed_;
   std::map<MomentsKey, std::vector<LiveMoment>> moments_;
+  // By kind, ranks and microbatches that are laid out.
+  std::map<std::tuple<ScheduleKind, std::int64_t, std::int64_t>, PipelineOrder> orders_;
   std::optional<Flops> model_flops_;
 };
 

@@ -142,10 +142,11 @@ Seconds pipeline_time(const ReplayedSchedule& schedule, const IterationEnd& end)
   return longest;
 }
 
-IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
+IterationTime iteration_time(const PipelineOrder& order, ScheduleTimes times,
                              std::span<const StageCost> stages, const IterationEnd& end) {
+  const ScheduleShape& shape = order.shape();
   IterationTime result{.cost = {}, .shape = shape, .times = std::move(times)};
-  result.schedule = timed_schedule(shape, result.times);
+  result.schedule = timed_schedule(order, result.times);
   result.critical_rank = busiest(result.schedule.ranks);
 
   const ReplayedRank& critical = result.schedule.ranks[result.critical_rank];

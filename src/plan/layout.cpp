@@ -14,10 +14,10 @@ struct Layout::Parts {
       : composed(shared),
         strategy(of),
         layers(shared.layers.of(strategy)),
-        shape(schedule_shape(of, microbatches(of, shared.base.workload))),
-        placed(shared.placed(of, layers.layers(), shape)),
-        memory(shared, strategy, layers, shape, *placed),
-        times(shared.base, strategy, layers, shape, placed->stages, memory.with_most_parameters().parameters,
+        order(shared.order(schedule_shape(of, microbatches(of, shared.base.workload)))),
+        placed(shared.placed(of, layers.layers(), order.shape())),
+        memory(shared, strategy, layers, order, *placed),
+        times(shared.base, strategy, layers, order, placed->stages, memory.with_most_parameters().parameters,
               memory.with_most_parameters().matrices, recomputations) {}
 
   IterationTime iteration_time(const Strategy& of);
@@ -25,7 +25,7 @@ struct Layout::Parts {
   ComposedParts& composed;
   const Strategy strategy;
   const PricedLayers layers;
-  const ScheduleShape shape;
+  const PipelineOrder order;
   const std::shared_ptr<const PlacedStages> placed;
   LayoutMemory memory;
   LayoutTimes times;
@@ -73,7 +73,7 @@ Bytes Layout::rank_total(std::int64_t rank, std::span<const PassActivations> pas
 Seconds Layout::iteration(const Strategy& strategy) const {
   // If collectives at the end overlap a pass, it matters which rank is busiest.
   if (strategy.recompute.window || hides_end(parts_->composed.base.software, strategy) ||
-      needs_replay(parts_->shape)) {
+      needs_replay(parts_->order.shape())) {
     return parts_->iteration_time(strategy).total;
   }
   const EndTimes end = end_times(parts_->times.end(strategy.data_sharding), {});
@@ -99,7 +99,7 @@ Timing Layout::timing(const Strategy& strategy) const {
   Timing timing{.iteration = parts_->iteration_time(strategy)};
   timing.flops =
       iteration_flops(base.model, of_model, strategy, base.workload,
-                      recomputed_parts(of_model, strategy, parts_->shape, timing.iteration.schedule));
+                      recomputed_parts(of_model, strategy, parts_->order.shape(), timing.iteration.schedule));
   timing.throughput = throughput(timing.flops, timing.iteration.total, strategy, base.workload,
                                  base.system.performance->device);
   return timing;
@@ -115,7 +115,7 @@ bool Layout::end_within_fit(const Strategy& strategy) const {
   return parts_->times.end(strategy.data_sharding).replicas.within_fit;
 }
 
-const ScheduleShape& Layout::shape() const { return parts_->shape; }
+const PipelineOrder& Layout::order() const { return parts_->order; }
 const PricedLayers& Layout::layers() const { return parts_->layers; }
 PassTimes Layout::times_of(const StageCost& stage) const { return parts_->times.times_of(stage); }
 double Layout::overlap_loss() const { return parts_->times.overlap_loss(); }

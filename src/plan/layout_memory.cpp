@@ -10,12 +10,13 @@
 namespace headroom {
 
 LayoutMemory::LayoutMemory(ComposedParts& shared, const Strategy& layout, const PricedLayers& layers,
-                           const ScheduleShape& shape, const PlacedStages& placed)
+                           const PipelineOrder& order, const PlacedStages& placed)
     : shared_(shared),
       base_(shared.base),
       layout_(layout),
       layers_(layers),
-      shape_(shape),
+      order_(order),
+      shape_(order.shape()),
       placed_(placed),
       reserved_(reserved(base_.system, base_.software, layout)),
       workspaces_(base_.software.memory.workspaces.value_or(Bytes(0))),
@@ -110,7 +111,7 @@ void LayoutMemory::fill_activations(const Recomputation& recompute) {
 
 Bytes LayoutMemory::activations_on_host(const Holding& holding, std::int64_t rank) const {
   if (!offloads_activations(layout_.offload)) return Bytes(0);
-  return headroom::activations_on_host(of_chunks(holding), shape_, rank);
+  return headroom::activations_on_host(of_chunks(holding), order_, rank);
 }
 
 std::vector<PassActivations> LayoutMemory::of_chunks(const Holding& holding) const {
@@ -122,9 +123,9 @@ std::vector<PassActivations> LayoutMemory::of_chunks(const Holding& holding) con
 }
 
 RankActivations LayoutMemory::activations_of(Holding& holding, std::int64_t rank) {
-  if (has_weight_passes(shape_)) return rank_activations(of_chunks(holding), shape_, rank);
+  if (has_weight_passes(shape_)) return rank_activations(of_chunks(holding), order_, rank);
   if (holding.kind->stages.size() == 1) {
-    return rank_activations(std::span(&activations_[holding.kind->stages.front()], 1), shape_, rank);
+    return rank_activations(std::span(&activations_[holding.kind->stages.front()], 1), order_, rank);
   }
   const auto at_peak = [&](const std::vector<LiveMoment>& moments) {
     groups_.clear();
@@ -252,7 +253,7 @@ Bytes LayoutMemory::least_peak(const Strategy& strategy) {
 Bytes LayoutMemory::rank_total(std::int64_t rank, std::span<const PassActivations> passes) const {
   const Holding& holding = holding_of(rank);
   const Bytes state = holding.state[index(layout_.data_sharding)];
-  const Bytes held = state + total(rank_activations(passes, shape_, rank).at_peak) + kept_by_stack(holding);
+  const Bytes held = state + total(rank_activations(passes, order_, rank).at_peak) + kept_by_stack(holding);
   return limited_by_host(index(rank), held, holding.on_host[index(layout_.data_sharding)]).bytes;
 }
 
@@ -301,9 +302,9 @@ Bytes LayoutMemory::rank_total(const Strategy& strategy, std::int64_t rank,
     passes.push_back(pass_activations(scratch_, shape_.in_pairs));
   }
   const ModelState state = state_of(strategy, rank, held);
-  const Bytes bytes = total(state) + total(rank_activations(passes, shape_, rank).at_peak) +
+  const Bytes bytes = total(state) + total(rank_activations(passes, order_, rank).at_peak) +
                       kept_by_stack(layers_.dummy_gradients(held), has_head);
-  const Bytes away = state.on_host + headroom::activations_on_host(passes, shape_, rank);
+  const Bytes away = state.on_host + headroom::activations_on_host(passes, order_, rank);
   return limited_by_host(index(rank), bytes, away).bytes;
 }
 

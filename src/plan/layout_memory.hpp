@@ -30,7 +30,7 @@ class LayoutMemory {
 
   // Keeps references to its arguments.
   LayoutMemory(ComposedParts& shared, const Strategy& layout, const PricedLayers& layers,
-               const ScheduleShape& shape, const PlacedStages& placed);
+               const PipelineOrder& order, const PlacedStages& placed);
 
   // All ranks wait for the rank that has the most parameters.
   [[nodiscard]] const Holding& with_most_parameters() const;
@@ -82,6 +82,7 @@ class LayoutMemory {
   const Request& base_;
   const Strategy& layout_;
   const PricedLayers& layers_;
+  const PipelineOrder& order_;
   const ScheduleShape& shape_;
   const PlacedStages& placed_;
   Bytes reserved_;

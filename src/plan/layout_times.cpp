@@ -12,12 +12,13 @@
 namespace headroom {
 
 LayoutTimes::LayoutTimes(const Request& base, const Strategy& layout, const PricedLayers& layers,
-                         const ScheduleShape& shape, const LayoutStages& stages, const Parameters& most,
+                         const PipelineOrder& order, const LayoutStages& stages, const Parameters& most,
                          const MatrixList& most_matrices, std::span<const Recomputation> recomputations)
     : base_(base),
       layout_(layout),
       layers_(layers),
-      shape_(shape),
+      order_(order),
+      shape_(order.shape()),
       places_(stages),
       most_(most),
       most_matrices_(most_matrices),
@@ -175,7 +176,7 @@ IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::
     stages.push_back(stages_[stage].cost);
     times.stages.push_back(stages_[stage].times);
   }
-  IterationTime result = iteration_time(shape_, std::move(times), stages, end(strategy.data_sharding));
+  IterationTime result = iteration_time(order_, std::move(times), stages, end(strategy.data_sharding));
   result.cost = layers_.cost(strategy.recompute);
   for (std::int64_t chunk = 0; chunk < shape_.chunks; ++chunk) {
     const auto place = stage_of(shape_, static_cast<std::int64_t>(result.critical_rank), chunk);
@@ -188,7 +189,7 @@ IterationTime LayoutTimes::iteration(std::span<const StageCost> stages) {
   time_layout();
   ScheduleTimes times = empty_times({});
   for (const StageCost& stage : stages) times.stages.push_back(times_of(stage));
-  return iteration_time(shape_, std::move(times), stages, end(layout_.data_sharding));
+  return iteration_time(order_, std::move(times), stages, end(layout_.data_sharding));
 }
 
 }  // namespace headroom

@@ -94,7 +94,7 @@ ReplayedRanks replayed_ranks(const Plan& plan) {
   ReplayedRanks ranks{
       .plan = plan,
       .layers = *plan.layers.tables,
-      .shape = same_liveness(schedule_shape(request.strategy, replayed_microbatches(request))),
+      .order = same_liveness(schedule_shape(request.strategy, replayed_microbatches(request))),
       .places = stage_places(*plan.layers.tables, request.strategy),
       .reduces = reduces_in_passes(request.strategy, request.workload, request.software),
       .grows = grows_gradients(request.strategy, request.workload, request.software),
@@ -110,8 +110,9 @@ std::vector<std::vector<StageMember>> members_of(const ReplayedRanks& ranks, std
   const Recomputation& recompute = ranks.plan.request.strategy.recompute;
   const bool in_root = ranks.plan.request.software.sharding.ends_in_root;
   std::vector<std::vector<StageMember>> chunks;
-  for (std::int64_t chunk = 0; chunk < ranks.shape.chunks; ++chunk) {
-    const StagePlace& place = ranks.places[index(stage_of(ranks.shape, rank, chunk))];
+  const ScheduleShape& shape = ranks.order.shape();
+  for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+    const StagePlace& place = ranks.places[index(stage_of(shape, rank, chunk))];
     std::vector<StageMember>& members = chunks.emplace_back();
     std::size_t tensors = 0;
     const auto add = [&](StageMember member, std::int64_t count) {
@@ -133,7 +134,7 @@ std::vector<std::vector<StageMember>> members_of(const ReplayedRanks& ranks, std
       add({.kind = of.kind, .recomputed = of.recomputed}, of.count);
     });
     add_ends(KindPosition::last);
-    const bool sends = stage_of(ranks.shape, rank, chunk) + 1 < stages_of(ranks.shape);
+    const bool sends = stage_of(shape, rank, chunk) + 1 < stages_of(shape);
     const std::size_t kinds = ranks.layers.kinds.size();
     if (sends && ranks.events.size() > kinds) add({.kind = kinds}, 1);
   }

@@ -45,7 +45,7 @@ struct KindParameters {
 struct ReplayedRanks {
   const Plan& plan;
   const ModelLayers& layers;
-  ScheduleShape shape;  // with no more microbatches than a replay needs
+  PipelineOrder order;  // with no more microbatches than a replay needs
   std::vector<StagePlace> places;
   bool reduces = false;  // passes reduce gradients
   bool grows = false;    // passes make gradients that stay until the step

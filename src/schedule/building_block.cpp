@@ -208,35 +208,10 @@ std::vector<RoundMove> moves_of(const Slots& slots) {
   return moves;
 }
 
-using Moves = std::vector<std::vector<RoundMove>>;
-
-struct LaidOut {
-  ScheduleKind kind = ScheduleKind::v_half;
-  std::int64_t ranks = 0;
-  std::int64_t microbatches = 0;
-  Moves moves;
-};
-
-// Returns the moves of one rank. Ranks ask one after another, so the moves of all ranks of a pipeline are
-// computed together and kept.
-const std::vector<RoundMove>& laid_out(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches,
-                                       std::int64_t rank) {
-  constexpr std::size_t kept = 8;
-  thread_local std::vector<LaidOut> last;
-  auto found = std::find_if(last.begin(), last.end(), [&](const LaidOut& it) {
-    return it.kind == kind && it.ranks == ranks && it.microbatches == microbatches;
-  });
-  if (found == last.end()) {
-    if (last.size() == kept) last.erase(last.begin());
-    last.push_back({kind, ranks, microbatches, building_block_moves(kind, ranks, microbatches)});
-    found = std::prev(last.end());
-  }
-  return found->moves[index(rank)];
-}
-
 }  // namespace
 
-Moves building_block_moves(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches) {
+std::vector<std::vector<RoundMove>> building_block_moves(ScheduleKind kind, std::int64_t ranks,
+                                                         std::int64_t microbatches) {
   EXPECTS(ranks > 1 && ranks <= most_block_ranks && microbatches > 0);
   Ranks all(index(ranks));
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
@@ -250,22 +225,37 @@ Moves building_block_moves(ScheduleKind kind, std::int64_t ranks, std::int64_t m
   move_ahead(all, true);
   move_ahead(all, false);
   std::for_each(all.begin(), all.end(), fill_with_weights);
-  Moves moves;
+  std::vector<std::vector<RoundMove>> moves;
   for (const Slots& slots : all) moves.push_back(moves_of(slots));
   return moves;
 }
 
-std::vector<Round> building_block_rounds(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches,
-                                         std::int64_t rank) {
-  EXPECTS(rank >= 0 && rank < ranks);
-  const std::int64_t few = std::min(microbatches, ranks + 6);
-  const std::vector<RoundMove> base = laid_out(kind, ranks, few, rank);
-  if (few == microbatches) return {{1, base}};
-  const std::vector<RoundMove>& longer = laid_out(kind, ranks, few + 1, rank);
-  const auto at = std::mismatch(base.begin(), base.end(), longer.begin()).second;
-  const auto end = at + period;
-  EXPECTS(std::equal(end, longer.end(), base.begin() + (at - longer.begin()), base.end()));
-  return {{1, {longer.begin(), at}}, {microbatches - few, {at, end}}, {1, {end, longer.end()}}};
+BuildingBlocks::BuildingBlocks(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches)
+    : without_period_(std::min(microbatches, all_alike_from(ranks) - 1)) {
+  std::vector<std::vector<RoundMove>> few = building_block_moves(kind, ranks, without_period_);
+  ranks_.reserve(few.size());
+  if (microbatches == without_period_) {
+    for (std::vector<RoundMove>& moves : few) ranks_.push_back({.head = std::move(moves)});
+    return;
+  }
+  const std::vector<std::vector<RoundMove>> more = building_block_moves(kind, ranks, without_period_ + 1);
+  for (std::size_t rank = 0; rank < few.size(); ++rank) {
+    const std::vector<RoundMove>& base = few[rank];
+    const std::vector<RoundMove>& longer = more[rank];
+    const auto at = std::mismatch(base.begin(), base.end(), longer.begin()).second;
+    const auto end = at + period;
+    EXPECTS(std::equal(end, longer.end(), base.begin() + (at - longer.begin()), base.end()));
+    ranks_.push_back({.head = {longer.begin(), at}, .period = {at, end}, .tail = {end, longer.end()}});
+  }
+}
+
+std::vector<Round> BuildingBlocks::rounds(std::int64_t rank, std::int64_t microbatches) const {
+  EXPECTS(rank >= 0 && rank < std::ssize(ranks_));
+  const OfRank& of = ranks_[index(rank)];
+  const std::int64_t repetitions = microbatches - without_period_;
+  EXPECTS(of.period.empty() ? repetitions == 0 : repetitions > 0);
+  if (repetitions == 0) return {{1, of.head}};
+  return {{1, of.head}, {repetitions, of.period}, {1, of.tail}};
 }
 
 }  // namespace headroom

@@ -173,9 +173,10 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
   return (1 - rounding) * longest;
 }
 
-ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes& times) {
+ReplayedSchedule timed_schedule(const PipelineOrder& order, const ScheduleTimes& times) {
+  const ScheduleShape& shape = order.shape();
   const bool windows = std::any_of(times.windows.begin(), times.windows.end(), [](auto w) { return w > 0; });
-  if (windows || needs_replay(shape)) return replay_periods(shape, times);
+  if (windows || needs_replay(shape)) return replay_periods(order, times);
   std::vector<ChunkSpans> spans;
   ReplayedSchedule result{.ranks = std::vector<ReplayedRank>(index(shape.ranks))};
   for (std::int64_t stage = 0; stage < std::ssize(times.stages); ++stage) {

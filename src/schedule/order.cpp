@@ -36,13 +36,30 @@ std::int64_t warm_up_passes(const ScheduleShape& shape, std::int64_t rank) {
   return 0;
 }
 
-RankOrder order_of(const ScheduleShape& shape, std::int64_t rank) {
+std::optional<ScheduleShape> laid_out(const ScheduleShape& shape) {
+  if (shape.kind != ScheduleKind::v_half && shape.kind != ScheduleKind::v_min) return std::nullopt;
+  const std::int64_t alike = BuildingBlocks::all_alike_from(shape.ranks);
+  return ScheduleShape{
+      .kind = shape.kind, .ranks = shape.ranks, .microbatches = std::min(shape.microbatches, alike)};
+}
+
+PipelineOrder::PipelineOrder(const ScheduleShape& shape) : shape_(shape) {
+  if (const auto all = laid_out(shape))
+    blocks_ = std::make_shared<const BuildingBlocks>(all->kind, all->ranks, all->microbatches);
+}
+
+PipelineOrder::PipelineOrder(const ScheduleShape& shape, const PipelineOrder& other)
+    : shape_(shape), blocks_(other.blocks_) {
+  EXPECTS(laid_out(shape) == laid_out(other.shape_));
+}
+
+RankOrder PipelineOrder::of(std::int64_t rank) const {
+  const ScheduleShape& shape = shape_;
   switch (shape.kind) {
     case ScheduleKind::zero_bubble_v:
       return {.rounds = zero_bubble_v_rounds(shape.ranks, shape.microbatches, rank)};
     case ScheduleKind::v_half:
-    case ScheduleKind::v_min:
-      return {.rounds = building_block_rounds(shape.kind, shape.ranks, shape.microbatches, rank)};
+    case ScheduleKind::v_min: return {.rounds = blocks_->rounds(rank, shape.microbatches)};
     case ScheduleKind::dualpipe_v: return {.rounds = dualpipe_rounds(shape.ranks, shape.microbatches, rank)};
     case ScheduleKind::dualpipe:
       return {.rounds = dualpipe_rounds(shape.ranks / 2, shape.microbatches / 2,
@@ -78,9 +95,9 @@ KindCounts kinds_of_rank(const std::vector<StagePlace>& places, const ScheduleSh
   return held;
 }
 
-std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank) {
+std::vector<Step> steps_of_rank(const PipelineOrder& order, std::int64_t rank) {
   std::vector<Step> steps;
-  visit_steps(shape, rank, [&](const Step& step) { steps.push_back(step); });
+  visit_steps(order, rank, [&](const Step& step) { steps.push_back(step); });
   return steps;
 }
 
@@ -112,10 +129,15 @@ ScheduleShape same_liveness(const ScheduleShape& shape) {
   return cut;
 }
 
+PipelineOrder same_liveness(const PipelineOrder& order) {
+  const ScheduleShape cut = same_liveness(order.shape());
+  return laid_out(cut) == laid_out(order.shape()) ? PipelineOrder(cut, order) : PipelineOrder(cut);
+}
+
 std::int64_t chunks_in_flight(const ScheduleShape& shape, std::int64_t rank) {
   std::int64_t alive = 0;
   std::int64_t most = 0;
-  visit_steps(same_liveness(shape), rank, [&](const Step& step) {
+  visit_steps(PipelineOrder(same_liveness(shape)), rank, [&](const Step& step) {
     if (step.pass == Pass::backward_weight) return;
     alive += step.pass == Pass::forward ? 1 : -1;
     most = std::max(most, alive);

@@ -94,9 +94,10 @@ enum class Periods : std::uint8_t { replayed, skipped };
 
 class Replay {
  public:
-  Replay(const ScheduleShape& shape, const ScheduleTimes& times,
+  Replay(const PipelineOrder& order, const ScheduleTimes& times,
          const std::function<void(const ReplayedStep&)>& visit)
-      : shape_(shape), times_(times), visit_(visit), result_{.makespan = {}, .ranks = {}} {
+      : shape_(order.shape()), times_(times), visit_(visit), result_{.makespan = {}, .ranks = {}} {
+    const ScheduleShape& shape = shape_;
     result_.ranks.resize(index(shape.ranks));
     first_start_.resize(index(shape.ranks));
     stages_.resize(times.stages.size() * index(model_copies(shape.kind)));
@@ -109,7 +110,7 @@ class Replay {
     }
     for (std::int64_t rank = 0; rank < shape.ranks; ++rank) {
       const std::int64_t window = times.windows.empty() ? 0 : times.windows[index(rank)];
-      ranks_.push_back({.order = order_of(shape, rank), .window = {shape.chunks, window}});
+      ranks_.push_back({.order = order.of(rank), .window = {shape.chunks, window}});
       runnable_.push_back(shape.ranks - 1 - rank);
     }
   }
@@ -377,12 +378,13 @@ class Replay {
   std::int64_t last_period_ = -1;  // backward passes that the first rank had run then
 };
 
-ReplayedSchedule replayed(const ScheduleShape& shape, const ScheduleTimes& times, Periods periods,
+ReplayedSchedule replayed(const PipelineOrder& order, const ScheduleTimes& times, Periods periods,
                           const std::function<void(const ReplayedStep&)>& visit) {
+  const ScheduleShape& shape = order.shape();
   EXPECTS(std::ssize(times.stages) == stages_of(shape));
   EXPECTS(times.links.empty() || std::ssize(times.links) == shape.ranks);
   EXPECTS(times.windows.empty() || std::ssize(times.windows) == shape.ranks);
-  return Replay(shape, times, visit).run(periods);
+  return Replay(order, times, visit).run(periods);
 }
 
 }  // namespace
@@ -406,13 +408,13 @@ Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, doubl
   return ahead + back - std::max(left(both, delayed), overlap_loss * (ahead + back));
 }
 
-ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
+ReplayedSchedule replay_schedule(const PipelineOrder& order, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit) {
-  return replayed(shape, times, Periods::replayed, visit);
+  return replayed(order, times, Periods::replayed, visit);
 }
 
-ReplayedSchedule replay_periods(const ScheduleShape& shape, const ScheduleTimes& times) {
-  return replayed(shape, times, Periods::skipped, {});
+ReplayedSchedule replay_periods(const PipelineOrder& order, const ScheduleTimes& times) {
+  return replayed(order, times, Periods::skipped, {});
 }
 
 }  // namespace headroom

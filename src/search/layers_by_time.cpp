@@ -85,7 +85,7 @@ class PricedLayouts {
         passes.stages.push_back(times(stage, first, end));
         first = end;
       }
-      return replay_periods(shape_, passes).makespan;
+      return replay_periods(layout_.order(), passes).makespan;
     });
     return longest;
   }

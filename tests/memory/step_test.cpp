@@ -30,7 +30,7 @@ ScheduleShape any_step_shape() {
 }  // namespace
 
 TEST_CASE("memory: a checkpointed pass keeps little and is made again, layer by layer") {
-  const auto steps = activations_by_step({checkpoints}, {.microbatches = 1}, 0);
+  const auto steps = activations_by_step({checkpoints}, ScheduleShape{.microbatches = 1}, 0);
   REQUIRE(steps.size() == 2);
   CHECK(steps[0] == StepActivations{{}, false, {.layers = 4_B}, {.layers = 4_B}});
   const Step backward{Pass::backward, 0, 0};

@@ -14,7 +14,7 @@ const StageActivations stage{.layers = {{2, 4_B, 0_B, 3_B}}};
 
 TEST_CASE("memory: a backward pass leaves what the pass for weights needs, which frees it") {
   const auto steps =
-      activations_by_step({stage}, {.kind = ScheduleKind::zero_bubble_h1, .microbatches = 1}, 0);
+      activations_by_step({stage}, ScheduleShape{.kind = ScheduleKind::zero_bubble_h1, .microbatches = 1}, 0);
   REQUIRE(steps.size() == 3);
   CHECK(steps[0] == StepActivations{{}, false, {.layers = 8_B}, {.layers = 8_B}});
   CHECK(steps[1] == StepActivations{{Pass::backward, 0, 0}, false, {.layers = 8_B}, {.layers = 6_B}});
@@ -23,8 +23,8 @@ TEST_CASE("memory: a backward pass leaves what the pass for weights needs, which
 
 TEST_CASE("memory: where weights need more than a checkpoint kept, the last recomputation is the worst") {
   const StageActivations replaying{.layers = {{2, 1_B, 10_B, 3_B}}, .head = 1_B, .head_deferred = 1_B};
-  const auto steps =
-      activations_by_step({replaying}, {.kind = ScheduleKind::zero_bubble_h1, .microbatches = 1}, 0);
+  const auto steps = activations_by_step(
+      {replaying}, ScheduleShape{.kind = ScheduleKind::zero_bubble_h1, .microbatches = 1}, 0);
   // Before: two checkpoints and the head. At the second recomputation: 1 + 3 + 1, and 10 made again.
   CHECK(total(steps[1].highest) == 15_B);
   CHECK(steps[1].after == Activations{.layers = 6_B, .head = 1_B});

@@ -36,8 +36,8 @@ std::vector<double> starts(const std::vector<ReplayedStep>& events) {
 }  // namespace
 
 TEST_CASE("replay: one rank does one thing after the other and never waits") {
-  const ReplayedSchedule replay =
-      replay_schedule({.microbatches = 3}, {.stages = {pass_times(1, 0.5, 2)}, .links = {Seconds(100)}});
+  const ReplayedSchedule replay = replay_schedule(
+      ScheduleShape{.microbatches = 3}, {.stages = {pass_times(1, 0.5, 2)}, .links = {Seconds(100)}});
   CHECK(replay.makespan == Seconds(10.5));
   CHECK(replay.ranks == std::vector<ReplayedRank>{
                             {.forward = Seconds(3), .recompute = Seconds(1.5), .backward = Seconds(6)}});
@@ -72,7 +72,8 @@ TEST_CASE("replay: an interleaved schedule has half the bubble with two chunks a
   CHECK(starts(events_of_rank(shape, times, 0)) == std::vector<double>{0, 1, 2, 3, 5, 7, 8, 9});
   CHECK(starts(events_of_rank(shape, times, 1)) == std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8});
   CHECK(replay_schedule(shape, times).makespan == Seconds(10));
-  CHECK(replay_schedule({f1b1, 2, 1, 2}, {.stages = alike(2, pass_times(2, 0, 2))}).makespan == Seconds(12));
+  CHECK(replay_schedule(ScheduleShape{f1b1, 2, 1, 2}, {.stages = alike(2, pass_times(2, 0, 2))}).makespan ==
+        Seconds(12));
 }
 
 TEST_CASE("replay: the slowest stage sets the pace") {
@@ -119,9 +120,10 @@ TEST_CASE("replay: recomputation comes before the backward pass") {
 TEST_CASE("K22 appendix C: the window moves as backward passes free memory") {
   // Four passes in flight on rank 0, two of them stored: 0, 1, then 4 when 0 is gone, 5 when 1 is gone ...
   std::vector<std::int64_t> stored;
-  visit_windowed_steps({f1b1, 4, 1, 12}, 0, 2, Walk::every_step, [&](const Step& step, bool in_full) {
-    if (step.pass == Pass::forward && in_full) stored.push_back(step.microbatch);
-  });
+  visit_windowed_steps(ScheduleShape{f1b1, 4, 1, 12}, 0, 2, Walk::every_step,
+                       [&](const Step& step, bool in_full) {
+                         if (step.pass == Pass::forward && in_full) stored.push_back(step.microbatch);
+                       });
   CHECK(stored == std::vector<std::int64_t>{0, 1, 4, 5, 8, 9});
 }
 

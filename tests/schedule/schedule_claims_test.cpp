@@ -226,9 +226,10 @@ TEST_CASE("split schedules: more microbatches of V-Half and V-Min are as if all 
         CAPTURE(p);
         CAPTURE(n);
         const std::vector<std::vector<RoundMove>> all = building_block_moves(kind, p, n);
+        const PipelineOrder order({.kind = kind, .ranks = p, .chunks = 2, .microbatches = n});
         for (std::int64_t rank = 0; rank < p; ++rank) {
           std::vector<RoundMove> moves;
-          for (const Round& round : building_block_rounds(kind, p, n, rank)) {
+          for (const Round& round : order.of(rank).rounds) {
             for (std::int64_t i = 0; i < round.times; ++i)
               moves.insert(moves.end(), round.moves.begin(), round.moves.end());
           }

@@ -32,12 +32,12 @@ RankActivations rank_activations(const std::vector<StageActivations>& stages, co
 // backward pass is the first to add its excess to them. Among ranks that do the same, the first holds the
 // most, because it has the most passes in flight. A schedule with weight-gradient passes always takes the
 // walk, virtual stage by virtual stage; its ranks are about as full as the first.
-RankActivations rank_activations(std::span<const PassActivations> passes, const ScheduleShape& shape,
+RankActivations rank_activations(std::span<const PassActivations> passes, const PipelineOrder& order,
                                  std::int64_t rank);
 
 // Returns the largest host memory that a rank's offloaded activations take. `of_chunks` says what passes
 // through its virtual stages leave on the host.
-Bytes activations_on_host(const std::vector<PassActivations>& of_chunks, const ScheduleShape& shape,
+Bytes activations_on_host(const std::vector<PassActivations>& of_chunks, const PipelineOrder& order,
                           std::int64_t rank);
 
 // Groups of a rank's virtual stages that do the same: the group of each virtual stage, numbered in the order

@@ -153,7 +153,8 @@ std::vector<PassActivations> pass_activations(const std::vector<StageActivations
 template <class Visit>
 void visit_activations(const std::vector<PassActivations>& checkpointed,
                        const std::vector<PassActivations>& full, std::int64_t window,
-                       const ScheduleShape& shape, std::int64_t rank, Walk walk, Visit visit) {
+                       const PipelineOrder& order, std::int64_t rank, Walk walk, Visit visit) {
+  const ScheduleShape& shape = order.shape();
   EXPECTS(window == 0 || admits_window(shape.kind));
   // Live counts rather than running sums, so that every moment's bytes are exact.
   const std::array<const std::vector<PassActivations>*, 2> kinds{&checkpointed, &full};
@@ -162,7 +163,7 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
   std::vector<std::int64_t> deferred(static_cast<std::size_t>(shape.chunks), 0);
   Activations now;
   const PassActivations* beside = nullptr;  // the forward pass in progress when a backward pass starts
-  visit_windowed_steps(shape, rank, window, walk, [&](const Step& step, bool stored) {
+  visit_windowed_steps(order, rank, window, walk, [&](const Step& step, bool stored) {
     const auto chunk = static_cast<std::size_t>(step.chunk);
     const PassActivations& pass = (*kinds[stored ? 1 : 0])[chunk];
     const Activations before = now;
@@ -200,10 +201,10 @@ void visit_activations(const std::vector<PassActivations>& checkpointed,
 
 // Returns the steps as values: 2 n m of them, or 3 n m with weight-gradient passes.
 std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& stages,
-                                                 const ScheduleShape& shape, std::int64_t rank);
+                                                 const PipelineOrder& order, std::int64_t rank);
 std::vector<StepActivations> activations_by_step(const std::vector<StageActivations>& checkpointed,
                                                  const std::vector<StageActivations>& full,
-                                                 std::int64_t window, const ScheduleShape& shape,
+                                                 std::int64_t window, const PipelineOrder& order,
                                                  std::int64_t rank);
 
 }  // namespace headroom

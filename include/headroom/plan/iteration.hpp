@@ -130,7 +130,7 @@ Seconds pipeline_time(const ReplayedSchedule& schedule, const IterationEnd& end)
 
 // Returns the full iteration time, except IterationTime::cost. `stages` are the costs of the virtual stages
 // from which `times` were made.
-IterationTime iteration_time(const ScheduleShape& shape, ScheduleTimes times,
+IterationTime iteration_time(const PipelineOrder& order, ScheduleTimes times,
                              std::span<const StageCost> stages, const IterationEnd& end);
 
 }  // namespace headroom

@@ -61,7 +61,8 @@ class Layout {
   [[nodiscard]] bool end_within_fit(const Strategy& strategy) const;
 
   // Parts, for callers that assemble virtual stages which no Recomputation names.
-  [[nodiscard]] const ScheduleShape& shape() const;
+  [[nodiscard]] const PipelineOrder& order() const;
+  [[nodiscard]] const ScheduleShape& shape() const { return order().shape(); }
   [[nodiscard]] const PricedLayers& layers() const;  // what the layers save and cost
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
   [[nodiscard]] double overlap_loss() const;  // ScheduleTimes::overlap_loss

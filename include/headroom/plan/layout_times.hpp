@@ -26,7 +26,7 @@ class LayoutTimes {
   // them. Keeps references to all other arguments. Several recomputations are timed together where that takes
   // little longer than timing one.
   LayoutTimes(const Request& base, const Strategy& layout, const PricedLayers& layers,
-              const ScheduleShape& shape, const LayoutStages& stages, const Parameters& most,
+              const PipelineOrder& order, const LayoutStages& stages, const Parameters& most,
               const MatrixList& most_matrices, std::span<const Recomputation> recomputations);
 
   // Returns the pass times of any virtual stage with this cost.
@@ -82,6 +82,7 @@ class LayoutTimes {
   const Request& base_;
   const Strategy& layout_;
   const PricedLayers& layers_;
+  const PipelineOrder& order_;
   const ScheduleShape& shape_;
   const LayoutStages& places_;
   const Parameters most_;

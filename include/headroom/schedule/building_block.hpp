@@ -16,13 +16,32 @@
 
 namespace headroom {
 
-// Returns the rounds of a rank for v_half or v_min, on 2 to most_block_ranks ranks. Once there are about as
-// many microbatches as ranks, each further one repeats six passes of every rank.
-std::vector<Round> building_block_rounds(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches,
-                                         std::int64_t rank);
-
-// Returns the moves of every rank, laid out for all microbatches.
+// Returns the moves of every rank for v_half or v_min, on 2 to most_block_ranks ranks, laid out for all
+// microbatches.
 std::vector<std::vector<RoundMove>> building_block_moves(ScheduleKind kind, std::int64_t ranks,
                                                          std::int64_t microbatches);
+
+// Rounds of the ranks of a pipeline. Once there are about as many microbatches as ranks, each further one
+// repeats six passes of every rank, so that few microbatches are laid out for any number.
+class BuildingBlocks {
+ public:
+  BuildingBlocks(ScheduleKind kind, std::int64_t ranks, std::int64_t microbatches);
+
+  // Returns the number of microbatches from which building blocks are the same as for more of them.
+  static constexpr std::int64_t all_alike_from(std::int64_t ranks) { return ranks + 7; }
+
+  // Returns the rounds of a rank for the number of microbatches that was laid out or, from all_alike_from() of
+  // them on, for any such number.
+  [[nodiscard]] std::vector<Round> rounds(std::int64_t rank, std::int64_t microbatches) const;
+
+ private:
+  struct OfRank {
+    std::vector<RoundMove> head;
+    std::vector<RoundMove> period;  // of each microbatch more than head and tail run
+    std::vector<RoundMove> tail;
+  };
+  std::int64_t without_period_ = 0;  // microbatches
+  std::vector<OfRank> ranks_;
+};
 
 }  // namespace headroom

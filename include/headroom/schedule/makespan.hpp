@@ -78,6 +78,6 @@ Seconds least_makespan(const ScheduleShape& shape, std::span<const ChunkSpans> s
 // Returns the result of replay_schedule(), except for the rounding of sums. Replays the schedule only if
 // storage windows make passes differ, or if passes overlap or weights have passes of their own: the functions
 // above have no closed form for these.
-ReplayedSchedule timed_schedule(const ScheduleShape& shape, const ScheduleTimes& times);
+ReplayedSchedule timed_schedule(const PipelineOrder& order, const ScheduleTimes& times);
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -85,7 +86,27 @@ struct RankOrder {
   std::vector<Round> rounds;
 };
 
-RankOrder order_of(const ScheduleShape& shape, std::int64_t rank);
+class BuildingBlocks;
+
+// Order of the passes of every rank of a pipeline. V-Half and V-Min lay out all ranks together, once for an
+// order and its copies; other schedules give the order of each rank when it is asked for.
+class PipelineOrder {
+ public:
+  PipelineOrder(const ScheduleShape& shape);  // NOLINT(google-explicit-constructor): a shape has one order
+  // Shares what `other` has laid out. Expects a shape with laid_out() like its own.
+  PipelineOrder(const ScheduleShape& shape, const PipelineOrder& other);
+
+  [[nodiscard]] const ScheduleShape& shape() const { return shape_; }
+  [[nodiscard]] RankOrder of(std::int64_t rank) const;
+
+ private:
+  ScheduleShape shape_;
+  std::shared_ptr<const BuildingBlocks> blocks_;  // null: nothing is laid out together
+};
+
+// Returns the part of a shape that decides what its order lays out for all ranks; nothing if it lays out
+// nothing.
+std::optional<ScheduleShape> laid_out(const ScheduleShape& shape);
 
 // Returns the k-th forward or backward pass of a rank. Groups of microbatches, the last of which may be
 // smaller, go through chunk after chunk: forward in the order of the model, backward against it. With one
@@ -172,8 +193,9 @@ constexpr void count(const ScheduleShape& shape, const RankOrder& order, Progres
 // Calls visit(Step) for every step of a rank, in order: 2 n m steps, or up to 3 n m with weight-gradient
 // passes.
 template <class Visit>
-void visit_steps(const ScheduleShape& shape, std::int64_t rank, Visit visit) {
-  const RankOrder order = order_of(shape, rank);
+void visit_steps(const PipelineOrder& pipeline, std::int64_t rank, Visit visit) {
+  const ScheduleShape& shape = pipeline.shape();
+  const RankOrder order = pipeline.of(rank);
   for (Progress done; !finished(shape, order, done);) {
     const Step step = next_step(shape, order, done);
     visit(step);
@@ -182,7 +204,7 @@ void visit_steps(const ScheduleShape& shape, std::int64_t rank, Visit visit) {
 }
 
 // Returns the steps of a rank, in order.
-std::vector<Step> steps_of_rank(const ScheduleShape& shape, std::int64_t rank);
+std::vector<Step> steps_of_rank(const PipelineOrder& order, std::int64_t rank);
 
 // Returns the virtual stage, counted along the model, that a rank holds as chunk c: c p + rank. In a V,
 // stages go down the ranks and come back up. With two copies of the model, the stages of one go down the
@@ -238,6 +260,7 @@ constexpr std::optional<std::int64_t> link_after(const ScheduleShape& shape, con
 // change nothing in what is alive at once. Schedules that run all forward passes first have no steady state
 // and are returned unchanged.
 ScheduleShape same_liveness(const ScheduleShape& shape);
+PipelineOrder same_liveness(const PipelineOrder& order);
 
 // Returns the largest number of forward passes in flight on a rank, counted in virtual stages: m of them are
 // one microbatch.

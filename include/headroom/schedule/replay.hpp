@@ -89,7 +89,7 @@ Seconds hidden_beside(const PassTimes& forward, const PassTimes& backward, doubl
 // Replays a schedule. Calls `visit`, if set, for every event: those of each rank in order, and a pass after
 // the one that it waited for. Takes time proportional to the steps, 2 n m p to 3 n m p, and memory
 // proportional to the virtual stages and the transfers under way. A schedule that deadlocks is a bug of ours.
-ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes& times,
+ReplayedSchedule replay_schedule(const PipelineOrder& order, const ScheduleTimes& times,
                                  const std::function<void(const ReplayedStep&)>& visit = {});
 
 // Returns what replay_schedule() does, except for the rounding of sums, in time that hardly grows with the
@@ -97,6 +97,6 @@ ReplayedSchedule replay_schedule(const ScheduleShape& shape, const ScheduleTimes
 // sums of earlier times. Once a period has moved all clocks and all inputs under way on by the same time, and
 // ranks wait for the same inputs as before, each later period therefore does the same until the last groups
 // begin. Windows of full storage repeat differently on each rank; with them, every step is replayed.
-ReplayedSchedule replay_periods(const ScheduleShape& shape, const ScheduleTimes& times);
+ReplayedSchedule replay_periods(const PipelineOrder& order, const ScheduleTimes& times);
 
 }  // namespace headroom

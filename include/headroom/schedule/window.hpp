@@ -91,10 +91,11 @@ enum class Walk : std::uint8_t { every_step, without_repetitions };
 
 // Calls visit(step, saved_in_full) for the steps of a rank, in order.
 template <class Visit>
-void visit_windowed_steps(const ScheduleShape& shape, std::int64_t rank, std::int64_t window, Walk walk,
+void visit_windowed_steps(const PipelineOrder& pipeline, std::int64_t rank, std::int64_t window, Walk walk,
                           Visit visit) {
+  const ScheduleShape& shape = pipeline.shape();
   StorageWindow in_full(shape.chunks, window);
-  const RankOrder order = order_of(shape, rank);
+  const RankOrder order = pipeline.of(rank);
   const bool may_skip = walk == Walk::without_repetitions && window > 0;
   Repetition repetition(shape);
   for (Progress done; !finished(shape, order, done);) {
