@@ -18,12 +18,12 @@ constexpr auto half_size = static_cast<double>(size_of(Dtype::half));  // a weig
 class BackwardWalk {
  public:
   BackwardWalk(const LayerKind& kind, const BackwardBytes& of_op, const StoredTensors& tensors,
-               const RecomputedOps& recomputed, std::optional<Dtype> unit_gradients)
+               const RecomputedOps& recomputed, std::optional<PassGradients> weight_gradients)
       : table_(kind.ops),
         of_op_(of_op),
         bytes_(of_op.values()),
         recomputed_(recomputed),
-        unit_gradients_(unit_gradients) {
+        weight_gradients_(weight_gradients) {
     for (const StoredTensor& tensor : tensors) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
       Stored stored{.until = tensor.received ? tensor.op : of_op_.first_reader(tensor.value, recomputed)};
@@ -87,9 +87,9 @@ class BackwardWalk {
     BackwardPeak now = now_;
     now.during.op = index;
     now.dequantized = of_op_.dequantized(op);
-    if (unit_gradients_) {
-      now_.weight_gradients += of_op_.unit_gradient(op, *unit_gradients_);
-      now.weight_gradients = now_.weight_gradients;
+    if (weight_gradients_) {
+      now.weight_gradients += of_op_.unit_gradient(op, weight_gradients_->dtype);
+      if (weight_gradients_->stay) now_.weight_gradients = now.weight_gradients;
     } else {
       now.weight_gradients = of_op_.weight_gradient(op);
     }
@@ -135,7 +135,7 @@ class BackwardWalk {
   const RecomputedOps& recomputed_;
   std::vector<Stored> stored_;
   std::array<Gradient, OpTable::max_values> gradients_{};
-  std::optional<Dtype> unit_gradients_;
+  std::optional<PassGradients> weight_gradients_;
   BackwardPeak now_;  // freed and recomputed so far, and gradients of the unit
   bool recomputing_ = false;
 };
@@ -148,11 +148,11 @@ std::int64_t tensor_ranks(const Bindings& letters) {
 
 PassPeaks pass_peaks(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                      Bytes working_set, Detail detail, const Software& software, const Bindings& letters,
-                     std::optional<Dtype> unit_gradients) {
+                     std::optional<PassGradients> weight_gradients) {
   const StoredTensors tensors = stored_tensors(kind.ops, sharding, recomputed, detail);
   const BackwardBytes of_op(kind, sharding, software, letters);
   PassPeaks peaks{.backward =
-                      BackwardWalk(kind, of_op, tensors, recomputed, unit_gradients).worst(working_set)};
+                      BackwardWalk(kind, of_op, tensors, recomputed, weight_gradients).worst(working_set)};
   if (recomputed.ops != 0) {
     const BackwardPeak again = replay_peak(kind, of_op.values(), tensors, recomputed, working_set);
     if (total(again) > total(peaks.backward)) peaks.backward = again;
@@ -178,7 +178,8 @@ const PassPeaks& KnownPeaks::add(std::size_t kind, const RecomputedOps& recomput
 
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
                         const Recomputation& recompute, Detail detail, const Software& software,
-                        const Bindings& letters, std::optional<Dtype> unit_gradients, KnownPeaks& known) {
+                        const Bindings& letters, std::optional<PassGradients> weight_gradients,
+                        KnownPeaks& known) {
   if (!software.memory.backward_buffers) return;
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
     const LayerKind& kind = layers.kinds[i];
@@ -189,7 +190,7 @@ void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, cons
       if (const PassPeaks* const found = known.find(i, recomputed, working_set)) return *found;
       return known.add(i, recomputed, working_set,
                        pass_peaks(kind, own_sharding, recomputed, working_set, detail, software, own_letters,
-                                  unit_gradients));
+                                  weight_gradients));
     };
     part.plain.peaks = peak({}, Bytes(0));
     part.recomputed.peaks =

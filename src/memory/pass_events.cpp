@@ -41,12 +41,12 @@ class Events {
 class PassTrace {
  public:
   PassTrace(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed, Detail detail,
-            const Software& software, const Bindings& letters, std::optional<Dtype> unit_gradients)
+            const Software& software, const Bindings& letters, std::optional<PassGradients> gradients)
       : table_(kind.ops),
         of_op_(kind, sharding, software, letters),
         bytes_(of_op_.values()),
         recomputed_(recomputed),
-        unit_gradients_(unit_gradients) {
+        made_(gradients) {
     for (const StoredTensor& tensor : stored_tensors(table_, sharding, recomputed, detail)) {
       if (tensor.value == nowhere) continue;  // random state, which lies in host memory
       stored_.push_back({.value = tensor.value,
@@ -153,8 +153,10 @@ class PassTrace {
   void go_through(Events& events, int index, bool recomputing) {
     const Op& op = table_.ops()[place(index)];
     events.allocate_for_op(of_op_.dequantized(op));
-    if (unit_gradients_) {
-      weight_gradients_.push_back(events.allocate(of_op_.unit_gradient(op, *unit_gradients_)));
+    if (made_ && made_->stay) {
+      weight_gradients_.push_back(events.allocate(of_op_.unit_gradient(op, made_->dtype)));
+    } else if (made_) {
+      events.allocate_for_op(of_op_.unit_gradient(op, made_->dtype));
     } else {
       events.allocate_for_op(of_op_.weight_gradient(op));
     }
@@ -215,15 +217,15 @@ class PassTrace {
   std::vector<Stored> stored_;
   std::array<int, OpTable::max_values> gradients_{};
   std::vector<int> weight_gradients_;
-  std::optional<Dtype> unit_gradients_;
+  std::optional<PassGradients> made_;
 };
 
 }  // namespace
 
 PassEvents pass_events(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                        Detail detail, const Software& software, const Bindings& letters,
-                       std::optional<Dtype> unit_gradients) {
-  return PassTrace(kind, sharding, recomputed, detail, software, letters, unit_gradients).run();
+                       std::optional<PassGradients> gradients) {
+  return PassTrace(kind, sharding, recomputed, detail, software, letters, gradients).run();
 }
 
 }  // namespace headroom

@@ -242,7 +242,7 @@ std::vector<StageActivations> stage_activations(const ModelLayers& layers, const
   ModelActivations parts = evaluate(model_activation_exprs(layers, sharding, strategy, detail), letters);
   KnownPeaks peaks;
   set_backward_peaks(parts, layers, sharding, strategy.recompute, detail, software, letters,
-                     unit_gradient_dtype(strategy, workload, software), peaks);
+                     pass_gradients(strategy, workload, software), peaks);
   set_offloaded(parts, layers, sharding, strategy.offload, strategy.recompute, detail, letters);
   std::optional<ModelUnits> units;
   if (has_unit_bytes(strategy, workload, software)) {

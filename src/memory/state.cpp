@@ -253,8 +253,8 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
                             weights(of_class(parameters, WeightClass::expert)));
   }
   if (const double fraction = strategy.offload.optimizer.value; fraction > 0) {
-    // The host also holds pinned FP32 gradients of the parameters that it steps.
-    constexpr double gradient_on_host = 4;
+    // The host also holds pinned FP32 gradients of the parameters that it steps, unless it frees each at once.
+    const double gradient_on_host = strategy.step_in_backward ? 0 : size_of(Dtype::fp32);
     state.on_host = Bytes(std::ceil(fraction * state.optimizer.count())) +
                     fraction * sharded(stepped.dense * gradient_on_host, stepped.expert * gradient_on_host);
     state.optimizer -= Bytes(std::ceil(fraction * state.optimizer.count()));
@@ -287,6 +287,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
     state.weights = Bytes(0);
     if (reduces_in_passes(strategy, workload, software)) state.gradients = Bytes(0);
   }
+  if (strategy.step_in_backward) state.gradients = Bytes(0);
   return state;
 }
 

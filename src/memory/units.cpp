@@ -35,7 +35,8 @@ class UnitOrder {
     bytes.gathered += root_.gathered;
     if (units_.buckets == Bytes(0)) {
       if (!gradients_counted) bytes.gradients += unit.gradients;
-      bytes.gradients += after.reduction;
+      bytes.gradients += after.reduction + after.stepped;
+      if (&unit != &head_) bytes.gradients += units_.tied;
       // The output layer's gradients are among those of the current unit.
       if (&unit != &head_ || !gradients_counted) bytes.gradients += root_.gradients;
     }
@@ -54,7 +55,7 @@ class UnitOrder {
     if (last.reduction <= Bytes(0)) return {.made = grown};
     // The root's weights are free by then; those of another unit are freed after its reduction starts.
     return {.gathered = units_.ends_in_root ? Bytes(0) : last.gathered,
-            .gradients = last.gradients + last.reduction,
+            .gradients = last.gradients + last.reduction + last.stepped,
             .made = grown - last.kept};
   }
 
@@ -64,6 +65,7 @@ class UnitOrder {
     sum.gradients += part.gradients;
     sum.reduction += part.reduction;
     sum.kept += part.kept;
+    sum.stepped += part.stepped;
   }
 
   const ModelUnits& units_;
@@ -102,7 +104,8 @@ ModelUnits model_units(const ModelLayers& layers, const ModelParameters& paramet
   ModelUnits units{.kinds = {},
                    .keeps_gathered = keeps_gathered(strategy),
                    .ends_in_root = units_apart && software.sharding.ends_in_root,
-                   .buckets = {}};
+                   .buckets = {},
+                   .tied = {}};
   double all = 0;
   const KindCounts counts = counts_of(layers);
   for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
@@ -112,17 +115,22 @@ ModelUnits model_units(const ModelLayers& layers, const ModelParameters& paramet
     unit.position = layers.kinds[i].position;
     if (gathers_in_passes(strategy)) unit.gathered = gathered_bytes(held, strategy);
     all += real(counts[i]) * total(with_gradients(held, strategy, software));
-    if (grows) unit.kept = kept_gradients(held, layers.kinds[i].fp32_weights, strategy, workload, software);
+    const bool fp32_weights = layers.kinds[i].fp32_weights;
+    if (grows) unit.kept = kept_gradients(held, fp32_weights, strategy, workload, software);
+    if (reduces && strategy.step_in_backward)
+      unit.stepped = kept_gradients(held, fp32_weights, strategy, workload, software);
     if (by_bucket) continue;
     unit.gradients = Bytes(total(with_gradients(held, strategy, software)) * half);
     if (reduces)
       unit.reduction =
           Bytes(total(with_gradients(held, strategy, software)) * real(size_of(strategy.gradient_dtype)));
   }
-  if (grows && !units_apart && parameters.shared > 0 && !trains_adapters(strategy.lora)) {
+  if (!units_apart && parameters.shared > 0 && !trains_adapters(strategy.lora)) {
     // The output layer makes the first gradient of the weights that it shares with the embedding.
     const Bytes of_shared =
         kept_gradients({parameters.shared}, layers.kinds.back().fp32_weights, strategy, workload, software);
+    if (strategy.step_in_backward) units.tied = of_shared;
+    if (!grows) return units;
     const auto embedding = std::find_if(units.kinds.begin(), units.kinds.end(), [](const KindUnit& unit) {
       return unit.position == KindPosition::first;
     });

@@ -73,6 +73,7 @@ constexpr std::string_view titan_told[] = {"tensor_parallel",
                                            "no_reshard_after_forward",
                                            "precision",
                                            "gradient_dtype",
+                                           "step_in_backward",
                                            "optimizer_offload_fraction",
                                            "offload_parameters"};
 constexpr std::string_view deepspeed_told[] = {

@@ -347,7 +347,10 @@ class RankReplay {
       if (own && !of_.units.keeps_gathered && i > 0) gather_ahead(next_unit(members, i, -1));
       go_backward_through(members, blocks, i, reducing);
       if (own) gathering_.release(kept_[i]);
+      if (i + 1 == members.size() && of_.units.tied > Bytes(0))
+        tied_ = allocator_.allocate(of_.units.tied, compute);
     }
+    if (tied_) allocator_.free(*std::exchange(tied_, std::nullopt));
     if (of_.gathers) gathering_.release(root_);
     finish_backward(members, blocks, reducing);
     end_pass(step);
@@ -425,6 +428,10 @@ class RankReplay {
       for (const std::size_t tensor : of_.events_of(members[i]).weight_gradients)
         allocator_.free(blocks[members[i].first + tensor]);
     }
+    Bytes stepped;
+    for (std::size_t i = first; i <= last; ++i)
+      stepped += members[i].rooted == root ? of_.units.kinds[members[i].kind].stepped : Bytes(0);
+    if (stepped > Bytes(0)) allocator_.free(allocator_.allocate(stepped, reduce));
     const Bytes shard = parameters / all_parameters_ * memory_.state.gradients;
     if (shard > Bytes(0)) {
       const Block made = allocator_.allocate(shard, reduce);
@@ -453,6 +460,7 @@ class RankReplay {
   GatheredUnit ahead_;
   std::vector<GatheredUnit> kept_;        // by member
   std::map<std::int64_t, Block> shards_;  // of gradients, by unit
+  std::optional<Block> tied_;             // the gradient of tied weights (ModelUnits::tied)
   std::vector<Block> grown_;              // gradients that the backward pass made, until the step
 };
 

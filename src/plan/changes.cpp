@@ -231,7 +231,9 @@ std::vector<Edits> changes_of_state(const Request& request) {
   Changes changes;
   const Strategy& strategy = request.strategy;
   const std::string half(name_of(Dtype::bf16));
-  if (!request.software.released) return {};
+  if (request.software.memory.steps_in_backward && !strategy.step_in_backward)
+    changes.enable("step_in_backward");
+  if (!request.software.released) return std::move(changes.list);
   if (strategy.gradient_dtype == Dtype::fp32 && searches(request, WideChoice::gradient_dtype))
     changes.add({{"gradient_dtype", half}});
   if (request.software.optimizer_dtypes && strategy.optimizer.exp_avg == MomentDtype::fp32 &&

@@ -97,6 +97,7 @@ PricedLayers LayerPrices::of(const Strategy& strategy) {
                            scale_group(strategy, nodes_of(strategy).connected),
                            reduces_in_passes(strategy, base_.workload, base_.software),
                            grows_gradients(strategy, base_.workload, base_.software),
+                           strategy.step_in_backward,
                            autocasts(base_.model, strategy, base_.software),
                            autocasts_adapters(strategy, base_.software),
                            steps_matrices(strategy.optimizer.kind),
@@ -143,7 +144,7 @@ const ModelActivations& PricedLayers::before_offloading(const Recomputation& rec
   const Bindings values = letters();
   ModelActivations parts = evaluate(expressions(recompute), values);
   set_backward_peaks(parts, layers(), symbolic().sharding, recompute, base_->detail, base_->software, values,
-                     unit_gradient_dtype(*strategy_, base_->workload, base_->software), priced_->peaks);
+                     pass_gradients(*strategy_, base_->workload, base_->software), priced_->peaks);
   return add_recomputation(priced_->activations, recompute, parts);
 }
 

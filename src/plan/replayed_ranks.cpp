@@ -60,7 +60,7 @@ void find_events(ReplayedRanks& ranks) {
     const Sharding shards = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
     const auto events = [&](const RecomputedOps& recomputed) {
       return block_events(pass_events(kind, shards, recomputed, request.detail, request.software, of_kind,
-                                      unit_gradient_dtype(strategy, request.workload, request.software)));
+                                      pass_gradients(strategy, request.workload, request.software)));
     };
     ranks.events.emplace_back(events({}), events(recomputed_ops_of(kind, strategy.recompute, shards)));
     KindParameters& held = ranks.parameters.emplace_back();
@@ -80,7 +80,7 @@ void find_events(ReplayedRanks& ranks) {
     ranks.events.emplace_back(block_events(kept), block_events(kept));
     ranks.parameters.emplace_back();
   }
-  if (!has_units(strategy, request.workload, request.software)) return;
+  if (!has_units(strategy, request.workload, request.software) && !strategy.step_in_backward) return;
   const ModelParameterExprs of_model =
       model_parameter_exprs(ranks.layers, sharding, strategy.tensor_parallel);
   ranks.units =

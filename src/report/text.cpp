@@ -159,6 +159,7 @@ std::string policy_line(const Strategy& strategy, const Software& software) {
   }
   if (strategy.offload.layers > 0)
     text += fmt::format(", saved activations of the {} offloaded", first_layers(strategy.offload.layers));
+  if (strategy.step_in_backward) text += ", each weight stepped in the backward pass";
   const Lora& lora = strategy.lora;
   if (trains_adapters(lora)) {
     text += fmt::format(", LoRA of rank {}{}{} beside frozen {} weights", lora.rank,

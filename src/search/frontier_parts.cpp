@@ -114,10 +114,9 @@ void Frontier::Parts::set_backward_peaks(LayerFront& front, std::size_t kind) {
   const Bindings letters = layers.letters(kind);
   for (LayerChoice& choice : front.choices) {
     const RecomputedOps recomputed{.ops = choice.ops, .discarded = choice.ops};
-    choice.bytes.peaks =
-        pass_peaks(layers.layers().kinds[kind], layers.sharding(kind), recomputed, choice.bytes.recomputed,
-                   request.detail, request.software, letters,
-                   unit_gradient_dtype(request.strategy, request.workload, request.software));
+    choice.bytes.peaks = pass_peaks(layers.layers().kinds[kind], layers.sharding(kind), recomputed,
+                                    choice.bytes.recomputed, request.detail, request.software, letters,
+                                    pass_gradients(request.strategy, request.workload, request.software));
     choice.bytes.peaks.backward.during.kind = choice.bytes.peaks.forward.during.kind = static_cast<int>(kind);
   }
 }

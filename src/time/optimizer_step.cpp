@@ -13,12 +13,18 @@ namespace {
 constexpr auto half = static_cast<double>(size_of(Dtype::half));
 constexpr auto fp32 = static_cast<double>(size_of(Dtype::fp32));
 
+// Returns bytes of reading gradients for their norm and scaling them in place. A step in the backward pass knows
+// no norm of all gradients.
+double norm_and_clip_bytes(const Strategy& strategy, double gradient) {
+  return strategy.step_in_backward ? 0 : gradient + 2 * gradient;
+}
+
 // Returns bytes that a step moves for each parameter, if one kernel reads gradients, master weights and
 // moments of any dtype and also writes 16-bit weights [Transformer Engine, FusedAdam].
 double precision_aware_bytes(const Strategy& strategy, const Software& software) {
   const auto gradient = real(size_of(stepped_gradient_dtype(strategy, software)));
   const MainParams main_params = strategy.optimizer.main_params;
-  const double norm_and_clip = 3 * gradient;
+  const double norm_and_clip = norm_and_clip_bytes(strategy, gradient);
   // A remainder needs the high bits, which are the weight. Without main parameters, the weight itself is
   // stepped.
   const bool reads_weight = main_params == MainParams::remainder || main_params == MainParams::none;
@@ -30,7 +36,7 @@ double precision_aware_bytes(const Strategy& strategy, const Software& software)
 // norm; weights are cast to 16 bits. If weights and gradients are FP32 shards, only the norm and the clipping
 // remain.
 double bytes_around(const Strategy& strategy, const Software& software) {
-  constexpr double norm_and_clip = fp32 + fp32 + fp32;  // read for the norm, then scaled in place
+  const double norm_and_clip = norm_and_clip_bytes(strategy, fp32);
   if (shards_main_params(software, strategy.optimizer)) return norm_and_clip;
   const double to_fp32 =
       is_half(stepped_gradient_dtype(strategy, software)) ? half + fp32 : 0;  // read, written
@@ -93,13 +99,15 @@ std::array<Gemm, 3> newton_schulz_products(double rows, double columns) {
           Gemm{.rows = p, .columns = q, .inner = p, .result_bytes = adds}};
 }
 
-// Returns bytes of what every rank does: zero its gradients and cast weights to fewer bits.
+// Returns bytes of what every rank does: zero gradients that stay, and cast weights to fewer bits.
 Bytes unstepped_bytes(const Parameters& held, const Strategy& strategy, const Workload& workload,
                       const Performance& performance, const Software& software) {
   const Parameters steps = trained(held);
   const bool shards_sums = reduces_in_passes(strategy, workload, software);
-  Bytes moved((shards_sums ? stepped_by_rank(held, strategy) : total(steps)) *
-              real(size_of(kept_gradient_dtype(strategy, workload, software))));
+  Bytes moved;
+  if (!strategy.step_in_backward)
+    moved = Bytes((shards_sums ? stepped_by_rank(held, strategy) : total(steps)) *
+                  real(size_of(kept_gradient_dtype(strategy, workload, software))));
   const double narrow = steps.narrow_dense + steps.narrow_expert;
   // Weights that are stored in fewer bits alone and that no step changes stay as they are.
   const bool kept = strategy.fp8_param_gather && trains_adapters(strategy.lora);

@@ -57,6 +57,7 @@ EXAMPLES = {
     "main_params_dtype": ("none", []),
     "exp_avg_dtype": ("int8", []),
     "exp_avg_sq_dtype": ("bf16", []),
+    "step_in_backward": ("yes", ["--software", "torchtune", "--global-batch", "1"]),
     "optimizer_offload_fraction": ("0.5", []),
     "offload_parameters": ("yes", ["--optimizer-offload-fraction", "1", "--data-sharding", "zero3", "--data-parallel", "4", "--software", "deepspeed-2025"]),
     "offload_modules": ("core_attn,attn_proj", []),

@@ -105,6 +105,22 @@ TEST_CASE("DeepSpeed's JSON: stages, offloading, batches") {
   CHECK(remarks_hold(run, LaunchRemarkKind::implied, "overlap_comm is on"));
 }
 
+TEST_CASE("torchtune and torchtitan: steps in the backward pass") {
+  const LaunchedRun tune = tree_run_of(
+      "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\n"
+      "gradient_accumulation_steps: 1\noptimizer_in_bwd: True\nenable_activation_checkpointing: True\n"
+      "optimizer:\n  _component_: torch.optim.AdamW\n");
+  CHECK(tune.software == "torchtune");
+  CHECK(value_in(tune, "step_in_backward") == "yes");
+  const LaunchedRun titan = tree_run_of(
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
+      "[optimizer]\nname = \"AdamW\"\nearly_step_in_backward = true\n[parallelism]\n"
+      "data_parallel_shard_degree = 8\n",
+      "train.toml");
+  CHECK(titan.software == "torchtitan-2025");
+  CHECK(value_in(titan, "step_in_backward") == "yes");
+}
+
 TEST_CASE("accelerate's YAML: shards, replicas and GPUs") {
   const LaunchedRun run = tree_run_of(
       "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n"
@@ -407,7 +423,7 @@ TEST_CASE("lengths, microbatches and losses that a file does not say are told") 
   CHECK(remarks_hold(tune, LaunchRemarkKind::assumed, "sequences are as long as the model's longest"));
   CHECK(remarks_hold(tune, LaunchRemarkKind::assumed, "a microbatch is one sequence"));
   CHECK(remarks_hold(tune, LaunchRemarkKind::unmodelled, "dataset.packed"));
-  CHECK(choice_in(tune, "cross_entropy") == "chunked");
+  CHECK(choice_in(tune, "memory.fp32_logits") == "false");
   const LaunchedRun deepspeed = tree_run_of(
       "{\"zero_optimization\": {\"stage\": 3, \"sub_group_size\": 1e9, \"stage3_max_live_parameters\": 1e9}}",
       "ds.json");

@@ -47,7 +47,7 @@ ModelActivations peaks(const Transformer& model, const Strategy& strategy, const
   ModelActivations parts = model_activations(model, strategy, two_sequences, Detail::paper);
   KnownPeaks known;
   set_backward_peaks(parts, layers_of(model), sharding_of(model, strategy), strategy.recompute, Detail::paper,
-                     software, bindings(model, strategy, two_sequences), /*unit_gradients=*/{}, known);
+                     software, bindings(model, strategy, two_sequences), /*weight_gradients=*/{}, known);
   return parts;
 }
 

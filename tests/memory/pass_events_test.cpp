@@ -48,19 +48,20 @@ TEST_CASE("pass events: forward passes leave what layers keep, and backward pass
     const Bindings letters = bindings(model, strategy, workload);
     const ModelActivations kept =
         evaluate(model_activation_exprs(layers, sharding, strategy, Detail::paper), letters);
-    for (const std::optional<Dtype> unit_gradients : {std::optional<Dtype>(), std::optional(Dtype::half)}) {
+    using Gradients = std::optional<PassGradients>;
+    for (const Gradients& gradients : {Gradients(), Gradients(PassGradients{}), Gradients({.stay = false})}) {
       for (std::size_t i = 0; i < layers.kinds.size(); ++i) {
         const LayerKind& kind = layers.kinds[i];
         CAPTURE(kind.name);
         const Bindings own = bindings_of(kind.sizes, letters);
         const PassEvents events = pass_events(kind, sharding_of(kind.sizes, sharding, 2), {}, Detail::paper,
-                                              software, own, unit_gradients);
+                                              software, own, gradients);
         Played played;
         played.play(events.forward);
         CHECK(played.sum() == kept.kinds[i].plain.kept);
         played.play(events.backward);
         CHECK(played.alive.size() == events.weight_gradients.size());
-        if (!unit_gradients) CHECK(events.weight_gradients.empty());
+        if (!gradients || !gradients->stay) CHECK(events.weight_gradients.empty());
       }
     }
   }

@@ -175,4 +175,45 @@ TEST_CASE("units: a bucket of DeepSpeed's takes the place of a unit's gradients"
   for (const KindUnit& kind : units.kinds) CHECK(kind == KindUnit{.position = kind.position});
 }
 
+TEST_CASE("units: a step in the backward pass frees each gradient at once") {
+  const Software software = read_software("torchtune");
+  Transformer model = read_model("llama-3-8b");
+  const Workload one{.global_batch = 1, .sequence = 512};
+  Strategy strategy = with_stack_defaults({}, software, model);
+  strategy.recompute.policy = RecomputePolicy::full;
+  Strategy early = strategy;
+  early.step_in_backward = true;
+  const double parameters = parameter_count(model);
+  const auto state = [&](const Strategy& it) {
+    return model_state(model, it, one, Parameters(parameters), 2, software);
+  };
+  CHECK(state(strategy).gradients == Bytes(2 * parameters));
+  CHECK(state(early).gradients == Bytes(0));
+  CHECK(state(early).optimizer == state(strategy).optimizer);
+  const auto excess = [&](const Strategy& it) {
+    return pass_activations(stage_activations(model, it, one, Detail::paper, software).front()).excess;
+  };
+  // No more than the largest gradient stands at a time: that of the output layer.
+  CHECK(excess(early).weight_gradients <= Bytes(2.0 * 128256 * 4096));
+  CHECK(excess(early).unit_gradients == Bytes(0));
+  // Of tied weights it waits for the embedding's.
+  model.architecture.tied_embeddings = true;
+  const ModelLayers layers = layers_of(model, early, software);
+  const ModelUnits units =
+      model_units(layers, model_parameters(model, early, one, software), early, one, software);
+  CHECK(units.tied == Bytes(2.0 * 128256 * 4096));
+  // A shard is stepped once it is reduced, and freed.
+  early.data_parallel = 4;
+  early.data_sharding = zero3;
+  const Workload four{.global_batch = 4, .sequence = 512};
+  const ModelUnits shards =
+      model_units(layers, model_parameters(model, early, four, software), early, four, software);
+  CHECK(shards.tied == Bytes(0));
+  CHECK(model_state(model, early, four, Parameters(parameters), 2, software).gradients == Bytes(0));
+  for (const KindUnit& unit : shards.kinds) {
+    CHECK(unit.kept == Bytes(0));
+    CHECK(unit.stepped == 0.25 * unit.gradients);
+  }
+}
+
 }  // namespace headroom

@@ -72,6 +72,7 @@ inline constexpr std::array field_values{
     FieldValues{"main_params_dtype", "fp32;fp16;remainder;none"},
     FieldValues{"exp_avg_dtype", "fp32;bf16;fp8"},
     FieldValues{"exp_avg_sq_dtype", "fp32;bf16;fp8"},
+    FieldValues{"step_in_backward", "yes;no"},
     FieldValues{"optimizer_offload_fraction", "0.5;1"},
     FieldValues{"overlap_cpu_optimizer", "yes;no"},
     FieldValues{"offload_parameters", "yes;no"},

@@ -92,6 +92,7 @@ TEST_CASE("strategy fields: edits make the strategy that they were taken from") 
                .tp_only_amax_red = true,
                .gradient_dtype = Dtype::half,
                .optimizer = {MainParams::remainder, MomentDtype::bf16, MomentDtype::fp8},
+               .step_in_backward = true,
                .stage_layers = {1, 2, 3, 4, 5, 6, 7, 8},
                .overlap_expert_all_to_all = true,
                .microbatch_group_size = 7};

@@ -7,6 +7,8 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "plan/requests.hpp"
 
@@ -34,6 +36,33 @@ TEST_CASE("plan: GPT-3 with sequence parallelism and selective recomputation fit
   CHECK(headroom_of(plan) >= usual_margin * 80_GiB);
   CHECK(plan.warnings.empty());
   CHECK(&account(evaluation) == &plan);
+}
+
+// torchtune, README.md, optimization flags: Llama 3.2 3B with all of them before 8-bit moments, 2 x 4096 tokens.
+TEST_CASE("plan: torchtune's steps in the backward pass take the memory that it publishes") {
+  Request request;
+  request.system = read_system("dgx-a100-80g");
+  request.software = read_software("torchtune");
+  request.software.launches = Launches::compiled;
+  request.software.memory.fp32_logits = false;  // CEWithChunkedOutputLoss
+  request.model = with_attention(read_model("llama-3-8b"), request.software.attention_kernel);
+  request.model.layers = 28;
+  request.model.hidden = 3072;
+  request.model.feedforward = 8192;
+  request.model.heads = 24;
+  request.model.architecture.tied_embeddings = true;
+  request.workload = {.global_batch = 2, .sequence = 4096};
+  request.strategy = with_stack_defaults({.micro_batch = 2}, request.software, request.model);
+  request.strategy.recompute.policy = RecomputePolicy::full;
+  request.strategy.offload.modules = {"layer_input"};
+  const auto allocated = [&] {
+    const RankMemory rank = plan_of(request).ranks.front();
+    return total(rank) - rank.reserved;
+  };
+  const Bytes at_end = allocated();
+  request.strategy.step_in_backward = true;
+  CHECK(allocated() < at_end);
+  CHECK(allocated() / 1_GiB == doctest::Approx(21.8).epsilon(0.02));
 }
 
 TEST_CASE("plan: a workspace of matrix products is counted once, by the stack or by the system") {

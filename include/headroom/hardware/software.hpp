@@ -77,7 +77,8 @@ struct StackMemory {
   bool keeps_half_gradients = false;
   // Each optimizer step frees the gradients, and the backward pass after it makes them again.
   bool frees_gradients = false;
-  bool keeps_outputs = false;  // default of Strategy::keep_pipeline_outputs
+  bool steps_in_backward = false;  // the stack has a switch for Strategy::step_in_backward
+  bool keeps_outputs = false;      // default of Strategy::keep_pipeline_outputs
   // The last pipeline stage keeps the logits of every microbatch until the iteration ends
   // [torch/distributed/pipelining/stage.py, forward_one_chunk, output_chunks].
   bool keeps_logits = false;

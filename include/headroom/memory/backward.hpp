@@ -11,15 +11,15 @@
 
 #include "headroom/hardware/software.hpp"
 #include "headroom/memory/stage.hpp"
+#include "headroom/parallel/data_shards.hpp"
 
 namespace headroom {
 
-// Returns the peaks of one pass through the table each way. `recomputed` ops hold `working_set` bytes. With
-// `unit_gradients`, gradients of finished ops stay until their unit is done, in that dtype
-// (unit_gradient_dtype).
+// Returns the peaks of one pass through the table each way. `recomputed` ops hold `working_set` bytes.
+// `weight_gradients`: see pass_gradients().
 PassPeaks pass_peaks(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                      Bytes working_set, Detail detail, const Software& software, const Bindings& letters,
-                     std::optional<Dtype> unit_gradients = {});
+                     std::optional<PassGradients> weight_gradients = {});
 
 // Cache of peaks by kind of layer, because recomputations of a whole model share many of them. All entries
 // have the same layers, sharding, letters, detail and stack.
@@ -44,7 +44,8 @@ class KnownPeaks {
 // Sets the peaks of all kinds of layers and of both ends, if the stack has `backward_buffers`.
 void set_backward_peaks(ModelActivations& parts, const ModelLayers& layers, const Sharding& sharding,
                         const Recomputation& recompute, Detail detail, const Software& software,
-                        const Bindings& letters, std::optional<Dtype> unit_gradients, KnownPeaks& known);
+                        const Bindings& letters, std::optional<PassGradients> weight_gradients,
+                        KnownPeaks& known);
 
 // Returns bytes of the dummy gradients that a rank keeps for the whole run, one for each distinct shape of
 // its layers' weights. `counts` selects the kinds of layers.

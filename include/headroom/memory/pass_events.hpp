@@ -28,9 +28,9 @@ struct PassEvents {
 
 // Returns the events of one pass through the table each way, with some ops recomputed. A layer's input is
 // allocated with it. Its result is freed at the end of its forward pass, because the next layer allocates it
-// again and gets the same block. `unit_gradients` as in pass_peaks().
+// again and gets the same block. `gradients`: see pass_gradients().
 PassEvents pass_events(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                        Detail detail, const Software& software, const Bindings& letters,
-                       std::optional<Dtype> unit_gradients);
+                       std::optional<PassGradients> gradients);
 
 }  // namespace headroom

@@ -195,6 +195,7 @@ struct KindUnit {
   Bytes gradients;  // gradients of the unit before their reduction
   Bytes reduction;  // gradients as the reduction reads them
   Bytes kept;       // gradients that the backward pass makes and the step frees (grows_gradients)
+  Bytes stepped;    // reduced gradients that a step in the backward pass reads and frees
   friend bool operator==(const KindUnit&, const KindUnit&) = default;
 };
 struct ModelUnits {
@@ -203,6 +204,9 @@ struct ModelUnits {
   // Embedding and output layer are one unit, which stays whole throughout.
   bool ends_in_root = false;
   Bytes buckets;  // gradient buckets, during any unit
+  // With steps in the backward pass: the gradient of tied weights, which waits for its other half from the
+  // output layer to the embedding [PyTorch, torch/csrc/autograd/engine.cpp, InputBuffer].
+  Bytes tied;
   friend bool operator==(const ModelUnits&, const ModelUnits&) = default;
 };
 

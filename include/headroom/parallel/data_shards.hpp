@@ -153,19 +153,29 @@ constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, con
 }
 
 // Returns whether the backward pass allocates the gradients: the step before has freed them, and the
-// iteration has one microbatch and no pipeline [PyTorch, optim/optimizer.py, zero_grad, set_to_none].
+// iteration has one microbatch and no pipeline [PyTorch, optim/optimizer.py, zero_grad, set_to_none]. A step in
+// the backward pass leaves none to grow.
 constexpr bool grows_gradients(const Strategy& strategy, const Workload& workload, const Software& software) {
-  return software.memory.frees_gradients && strategy.pipeline_parallel == 1 &&
+  return software.memory.frees_gradients && !strategy.step_in_backward && strategy.pipeline_parallel == 1 &&
          !has_weight_passes(strategy.schedule) && microbatches(strategy, workload) == 1;
 }
 
-// Returns the dtype of weight gradients that stay until the backward pass of their unit is done, for their
-// reduction or the step. Absent: they are added to sums at once.
-constexpr std::optional<Dtype> unit_gradient_dtype(const Strategy& strategy, const Workload& workload,
-                                                   const Software& software) {
-  if (reduces_in_passes(strategy, workload, software)) return Dtype::half;
+// Weight gradients that a backward pass makes and does not add to sums.
+struct PassGradients {
+  Dtype dtype = Dtype::half;
+  // They stay until the backward pass of their unit is done, for their reduction or the step. Otherwise each is
+  // stepped and freed when its op is done.
+  bool stay = true;
+};
+
+// Returns them. Absent: gradients are added to sums at once.
+constexpr std::optional<PassGradients> pass_gradients(const Strategy& strategy, const Workload& workload,
+                                                      const Software& software) {
+  if (reduces_in_passes(strategy, workload, software)) return PassGradients{};
+  const Dtype dtype = kept_gradient_dtype(strategy, workload, software);
+  if (strategy.step_in_backward) return PassGradients{.dtype = dtype, .stay = false};
   if (!grows_gradients(strategy, workload, software)) return std::nullopt;
-  return kept_gradient_dtype(strategy, workload, software);
+  return PassGradients{.dtype = dtype};
 }
 
 // Returns whether passes gather weights or reduce gradients unit by unit.
@@ -175,7 +185,8 @@ constexpr bool has_units(const Strategy& strategy, const Workload& workload, con
 
 // Returns whether the bytes of weights and gradients on a rank differ from unit to unit of a pass.
 constexpr bool has_unit_bytes(const Strategy& strategy, const Workload& workload, const Software& software) {
-  return has_units(strategy, workload, software) || grows_gradients(strategy, workload, software);
+  return has_units(strategy, workload, software) || grows_gradients(strategy, workload, software) ||
+         strategy.step_in_backward;
 }
 
 }  // namespace headroom

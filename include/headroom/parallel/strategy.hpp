@@ -81,6 +81,10 @@ struct Strategy {
   bool tp_only_amax_red = false;          // delayed scaling: reduces amax over the TP x CP ranks only
   Dtype gradient_dtype = Dtype::fp32;     // half: 16 bytes per parameter in total; fp32: 18
   Optimizer optimizer;
+  // The backward pass steps each weight as soon as it has its gradient, and frees the gradient [torchtune,
+  // training/memory.py, register_optim_in_bwd_hooks; torchtitan, components/optimizer.py,
+  // OptimizersInBackwardContainer].
+  bool step_in_backward = false;
   Offload offload;  // parts of a rank's state on the host
   Lora lora;        // adapters to train instead of the weights
   CpComm cp_comm = CpComm::p2p;

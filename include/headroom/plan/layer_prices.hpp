@@ -84,9 +84,10 @@ class LayerPrices {
   // precision, the scope of the precision, the ranks that agree on its scales, whether passes reduce
   // gradients and make them, whether weights and adapters run under autocast, whether the optimizer steps
   // matrices, and adapters.
-  using Key = std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t,
-                         Dispatcher, bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype,
-                         Precision, PrecisionScope, std::optional<Group>, bool, bool, bool, bool, bool, Lora>;
+  using Key =
+      std::tuple<std::int64_t, std::int64_t, CpComm, std::int64_t, std::int64_t, std::int64_t, Dispatcher,
+                 bool, bool, std::int64_t, Nodes, bool, bool, bool, bool, Dtype, Precision, PrecisionScope,
+                 std::optional<Group>, bool, bool, bool, bool, bool, bool, Lora>;
 
   Symbolic& symbolic_of(const Strategy& strategy);
 

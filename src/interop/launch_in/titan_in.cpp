@@ -289,6 +289,9 @@ void take_titan(TreeRun& run, RunScale& scale) {
   if (const Written* const reduce = run.find("training.mixed_precision_reduce");
       reduce != nullptr && text_of_values(*reduce) == "bfloat16")
     builder.set("gradient_dtype", "bf16", reduce);
+  if (const Written* const early = run.find("optimizer.early_step_in_backward");
+      early != nullptr && is_on(*early))
+    builder.set("step_in_backward", "yes", early);
   if (const Written* const offload = run.find("training.enable_cpu_offload");
       offload != nullptr && is_on(*offload)) {
     builder.set("optimizer_offload_fraction", "1", offload);
@@ -347,7 +350,6 @@ std::span<const LaunchKey> titan_keys() {
       {"parallelism.*"},
       {"optimizer.implementation"},
       {"optimizer.fused"},
-      {"optimizer.early_step_in_backward", LaunchUse::unmodelled, "steps within the backward pass"},
       {"optimizer.*"},
       {"model.*"},
       {"hf_assets_path"},

@@ -82,7 +82,7 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
     take_optimizer(*optimizer, builder);
   }
   if (const Written* const fused = run.find("optimizer_in_bwd"); fused != nullptr && is_on(*fused))
-    builder.leave_out(*fused, "steps within the backward pass, which frees gradients one by one");
+    builder.set("step_in_backward", "yes", fused);
   if (const Written* const compiled = run.find({"compile", "compile.model"});
       compiled != nullptr && is_on(*compiled))
     builder.choose("launches", "compiled", compiled);
@@ -107,9 +107,12 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
   }
   if (const Written* const apart = run.find("custom_sharded_layers"); apart != nullptr && !is_null(*apart))
     builder.choose("sharding.ends_in_root", "false", apart);
+  // Its chunked losses cast a part of the logits at a time. Autograd keeps the 16-bit logits of all parts, and
+  // makes the gradients of all before the output layer's [torchtune/modules/loss/ce_chunked_output_loss.py].
   if (const Written* const loss = run.find({"loss._component_", "loss"});
-      loss != nullptr && text_of_values(*loss).find("Chunked") != std::string::npos)
-    builder.choose("cross_entropy", "chunked", loss);
+      loss != nullptr && (text_of_values(*loss).find("Chunked") != std::string::npos ||
+                          text_of_values(*loss).find("LinearCrossEntropy") != std::string::npos))
+    builder.choose("memory.fp32_logits", "false", loss);
   static constexpr LaunchKey keys[] = {
       {"dataset.packed", LaunchUse::unmodelled, "samples that are packed into sequences"},
       {"output_dir"},

@@ -112,6 +112,7 @@ LaunchFlags titan_flags(const Transformer& model, const Strategy& strategy, cons
     flags.add("--model.converters", "quantize.linear.mx");
     flags.add("--quantize.linear.mx.recipe_name", "mxfp8_cublas");
   }
+  if (strategy.step_in_backward) flags.on("--optimizer.early_step_in_backward");
   if (strategy.offload.parameters) flags.on("--training.enable_cpu_offload");
   if (software.overlap_tensor_parallel == TensorOverlap::full && strategy.tensor_parallel > 1)
     flags.on("--parallelism.enable_async_tensor_parallel");

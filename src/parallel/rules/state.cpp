@@ -281,6 +281,39 @@ constexpr std::array stepped_rows{Rule{
                    adafactor ? ": flat shards have no rows and columns" : ", which updates whole matrices");
     }}};
 
+void once_stepping_in_backward(const RuleCase& it, VisitCase visit) {
+  if (it.strategy.step_in_backward && it.strategy.data_parallel >= 1) visit(it);
+}
+
+constexpr std::string_view of_steps_in_backward =
+    "torchtitan, components/optimizer.py, build_optimizers: refuses pipeline and expert parallelism";
+constexpr std::array backward_step_rows{
+    Rule{"step_in_backward",
+         [](const RuleCase& it) {
+           return it.workload.global_batch / it.strategy.data_parallel <= it.strategy.micro_batch;
+         },
+         "needs one microbatch (`global_batch` of `micro_batch` times `data_parallel`): each backward pass "
+         "steps "
+         "the weights",
+         "torchtune, recipes/full_finetune_single_device.py, FullFinetuneRecipeSingleDevice.__init__"},
+    Rule{"step_in_backward",
+         [](const RuleCase& it) {
+           return it.strategy.pipeline_parallel <= 1 && !has_weight_passes(it.strategy.schedule);
+         },
+         "needs `pipeline_parallel` 1 and no weight-gradient passes of their own", of_steps_in_backward},
+    Rule{"step_in_backward", [](const RuleCase& it) { return it.strategy.expert_parallel <= 1; },
+         "needs `expert_parallel` 1", of_steps_in_backward}};
+constexpr std::array backward_shard_rows{Rule{
+    "step_in_backward",
+    [](const RuleCase& it) {
+      const bool alone = it.strategy.data_parallel == 1 && it.strategy.context_parallel == 1;
+      return divides_weights(it) || (alone && it.strategy.data_sharding == DataSharding::none);
+    },
+    "needs `data_sharding` zero3 where several ranks hold the same weights: FSDP2 steps a shard once it is "
+    "reduced",
+    "PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: "
+    "_post_accumulate_grad_hooks"}};
+
 bool offloads_optimizer(const RuleCase& it) { return it.strategy.offload.optimizer.value > 0; }
 
 constexpr std::string_view of_host_steps = "Megatron-LM, core/optimizer/cpu_offloading/hybrid_optimizer.py";
@@ -327,6 +360,10 @@ constexpr std::array state_topics{
     Topic{"adapters", Whose::mechanism, Reads::layout, once_adapting, adapter_rows},
     Topic{"the optimizer", Whose::mechanism, Reads::layout, once, optimizer_rows},
     Topic{"shards that are stepped", Whose::mechanism, Reads::sharding, once, stepped_rows},
+    Topic{"steps in the backward pass", Whose::mechanism, Reads::layout, once_stepping_in_backward,
+          backward_step_rows},
+    Topic{"shards stepped in the backward pass", Whose::mechanism, Reads::sharding, once_stepping_in_backward,
+          backward_shard_rows},
     Topic{"steps on the host", Whose::mechanism, Reads::layout, once, host_step_rows},
     Topic{"shards on the host", Whose::mechanism, Reads::sharding, once_offloading_shards, host_shard_rows},
     Topic{"weights on the host", Whose::mechanism, Reads::layout, once_offloading_shards, host_weight_rows}};
