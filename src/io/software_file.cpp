@@ -34,6 +34,7 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.optional("keeps_half_gradients", memory.keeps_half_gradients);
   fields.optional("frees_gradients", memory.frees_gradients);
   fields.optional("steps_in_backward", memory.steps_in_backward);
+  fields.optional("fp32_embedding_moments", memory.fp32_embedding_moments);
   fields.optional("keeps_outputs", memory.keeps_outputs);
   fields.optional("keeps_logits", memory.keeps_logits);
   fields.optional("keeps_quantized_inputs", memory.keeps_quantized_inputs);

@@ -68,6 +68,22 @@ Bytes optimizer_state(const Strategy& strategy, const Parameters& parameters, do
   return divided(WeightClass::dense, parameters.dense) + divided(WeightClass::expert, parameters.expert);
 }
 
+// Returns the bytes that FP32 moments of the embeddings take beyond 8-bit ones. They are of modules that hold
+// whole weights: a shard is another tensor than the one that was named.
+Bytes moments_of_embedding(const Transformer& model, const Strategy& strategy, const Software& software) {
+  if (!software.memory.fp32_embedding_moments || strategy.data_sharding != DataSharding::none ||
+      trains_adapters(strategy.lora))
+    return Bytes(0);
+  double beyond = 0;
+  for (const MomentDtype moment : {strategy.optimizer.exp_avg, strategy.optimizer.exp_avg_sq})
+    if (moment == MomentDtype::int8) beyond += size_of(MomentDtype::fp32) - size_of(MomentDtype::int8);
+  const bool learned = model.architecture.positions == Positions::learned;
+  const double rows =
+      real(padded_vocabulary(model, strategy.tensor_parallel)) / real(strategy.tensor_parallel) +
+      (learned ? real(model.max_positions) : 0);
+  return Bytes(std::ceil(beyond * rows * real(model.hidden)));
+}
+
 }  // namespace
 
 double parameter_count(const Transformer& model) {
@@ -248,6 +264,7 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   ModelState state{.weights = Bytes(std::ceil(weights(parameters))),
                    .gradients = Bytes(total(graded) * gradient),
                    .optimizer = optimizer_state(strategy, stepped, main_params, matrices)};
+  if (strategy.pipeline_parallel == 1) state.optimizer += moments_of_embedding(model, strategy, software);
   if (shards_weights(strategy)) {
     state.weights = sharded(weights(of_class(parameters, WeightClass::dense)),
                             weights(of_class(parameters, WeightClass::expert)));

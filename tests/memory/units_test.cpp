@@ -216,4 +216,24 @@ TEST_CASE("units: a step in the backward pass frees each gradient at once") {
   }
 }
 
+TEST_CASE("state: bitsandbytes keeps FP32 moments of a whole embedding under the Trainer") {
+  const Software software = read_software("hf-trainer");
+  Transformer model = read_model("llama-3-8b");
+  const Workload one{.global_batch = 1, .sequence = 512};
+  Strategy strategy = with_stack_defaults({}, software, model);
+  strategy.optimizer = {MainParams::none, MomentDtype::int8, MomentDtype::int8};
+  const Parameters all = parameter_count(model);
+  const auto optimizer = [&] { return model_state(model, strategy, one, all, 2, software).optimizer; };
+  const double of_each = 2 * (1 + 4.0 / 256);
+  const double embedding = 128256.0 * 4096;
+  CHECK(optimizer().count() == doctest::Approx(of_each * all.dense + (8 - of_each) * embedding));
+  strategy.optimizer.exp_avg = strategy.optimizer.exp_avg_sq = MomentDtype::bf16;
+  CHECK(optimizer() == Bytes(4 * all.dense));
+  // Shards are other tensors than the one that is named.
+  strategy.optimizer = {MainParams::none, MomentDtype::int8, MomentDtype::int8};
+  strategy.data_parallel = 4;
+  strategy.data_sharding = zero3;
+  CHECK(optimizer().count() == doctest::Approx(of_each * all.dense / 4));
+}
+
 }  // namespace headroom

@@ -94,6 +94,8 @@ void take_optimizer(const Written& setting, RunBuilder& builder) {
     builder.set("optimizer", "adam", &setting);
     builder.set("exp_avg_dtype", "int8", &setting);
     builder.set("exp_avg_sq_dtype", "int8", &setting);
+    // Only bitsandbytes has moments of 32 bits for some weights [transformers, trainer.py, create_optimizer].
+    if (is("torch")) builder.choose("memory.fp32_embedding_moments", "false", &setting);
   } else if (is("fp8")) {
     builder.set("exp_avg_dtype", "fp8", &setting);
     builder.set("exp_avg_sq_dtype", "fp8", &setting);
