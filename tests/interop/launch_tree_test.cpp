@@ -412,6 +412,30 @@ TEST_CASE("GPT-NeoX: attention by kernel, softmax that is not fused, and one wor
                      LaunchRemarkKind::unmodelled, "attention of other kinds"));
 }
 
+TEST_CASE("what trainers set beside the Trainer: dtypes, losses, kernels") {
+  const std::string axolotl =
+      "base_model: NousResearch/Meta-Llama-3.1-8B\nsequence_len: 4096\nmicro_batch_size: 1\n"
+      "gradient_accumulation_steps: 2\noptimizer: adamw_torch_fused\n";
+  CHECK(value_in(tree_run_of(axolotl), "main_params_dtype") == "none");
+  CHECK(value_in(tree_run_of(axolotl + "bf16: auto\n"), "exp_avg_dtype") == "bf16");
+  CHECK(value_in(tree_run_of(axolotl + "bf16: false\n"), "main_params_dtype") == "");
+  CHECK(value_in(tree_run_of(axolotl + "adapter: lora\nlora_r: 8\n"), "main_params_dtype") == "");
+  const LaunchedRun offloaded = tree_run_of(axolotl + "gradient_checkpointing: offload\n");
+  CHECK(offloaded.software == "hf-trainer");
+  CHECK(value_in(offloaded, "offload_modules") == "layer_input");
+  const LaunchedRun factory = tree_run_of(
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\nstage: sft\nfinetuning_type: "
+      "lora\nlora_rank: 8\n"
+      "cutoff_len: 2048\nper_device_train_batch_size: 1\nuse_unsloth: true\ntemplate: llama3\n");
+  CHECK(factory.software == "unsloth");
+  CHECK(value_in(factory, "offload_modules") == "layer_input");
+  const LaunchedRun trl = tree_run_of(
+      "model_name_or_path: meta-llama/Llama-3.1-8B-Instruct\nper_device_train_batch_size: 4\nmax_length: "
+      "2048\n"
+      "loss_type: chunked_nll\ngradient_checkpointing: true\n");
+  CHECK(choice_in(trl, "cross_entropy") == "linear_fused");
+}
+
 TEST_CASE("lengths, microbatches and losses that a file does not say are told") {
   const LaunchedRun tune = tree_run_of(
       "model: {_component_: torchtune.models.llama3.llama3_8b}\noptimizer: {_component_: torch.optim.AdamW}\n"

@@ -184,18 +184,29 @@ void take_sharding(TreeRun& run, RunScale& scale) {
   } else if (has_fsdp(run, "fsdp_config")) {
     take_fsdp_words(run, scale, "fsdp_config");
   } else if (!run.builder().value("data_sharding")) {  // accelerate's configuration may say it
-    run.builder().use_software("hf-trainer");
+    const Written* const unsloth = run.find("use_unsloth");
+    const bool kernels = unsloth != nullptr && is_on(*unsloth) && run.builder().value("lora_rank");
+    run.builder().use_software(kernels ? "unsloth" : "hf-trainer");
+    // [LLaMA-Factory, model/model_utils/unsloth.py, _get_unsloth_kwargs and get_unsloth_peft_model]
+    if (kernels && run.builder().value("recompute") == "full")
+      run.builder().set("offload_modules", "layer_input", unsloth);
   }
 }
 
 // transformers loads the weights in this dtype; AdamW steps what is loaded. FSDP makes fp32 main parameters of them, DeepSpeed its own.
 void take_loaded_dtype(TreeRun& run) {
   RunBuilder& builder = run.builder();
-  const Written* const dtype = run.find({"torch_dtype", "dtype", "model_dtype"});
-  if (dtype == nullptr || run.has("deepspeed") || run.has_below("deepspeed")) return;
-  const std::string name = text_of_values(*dtype);
-  const bool half = name.find("bfloat16") != std::string::npos || name.find("float16") != std::string::npos ||
-                    name == "bf16";
+  if (run.has("deepspeed") || run.has_below("deepspeed")) return;
+  const Written* dtype = run.find({"torch_dtype", "dtype", "model_dtype"});
+  // axolotl loads them in the dtype that it computes in, by default BF16 [axolotl/utils/config/__init__.py,
+  // normalize_config].
+  const bool as_computed = dtype == nullptr && builder.so_far().framework == "axolotl";
+  if (as_computed) dtype = run.find({"bf16", "bfloat16"});
+  if (dtype == nullptr && !as_computed) return;
+  const std::string name = dtype == nullptr ? "" : text_of_values(*dtype);
+  const bool half = as_computed ? dtype == nullptr || is_on(*dtype) || name == "auto"
+                                : name.find("bfloat16") != std::string::npos ||
+                                      name.find("float16") != std::string::npos || name == "bf16";
   const bool sharded = builder.value("data_sharding").value_or("none") != "none";
   if (!half || sharded || builder.value("lora_rank")) return;
   builder.set("main_params_dtype", "none", dtype);

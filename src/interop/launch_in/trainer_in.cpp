@@ -339,6 +339,10 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
                            : run.count({"lora_r", "lora_rank", "use_llm_lora"}, "lora_rank").value_or(0) > 0;
   if (adapter && peft != nullptr && peft->name == "use_peft" && !run.has("lora_target_modules"))
     take_targets_of_peft(run.find_path(names.model), builder);
+  // [trl/trainer/sft_trainer.py, _chunked_cross_entropy_loss: the logits of 256 tokens at a time]
+  if (const Written* const loss = run.find("loss_type");
+      loss != nullptr && text_of_values(*loss) == "chunked_nll")
+    builder.choose("cross_entropy", "linear_fused", loss);
   if (is_preference(run))
     builder.leave_out(*run.find("beta"),
                       "training on pairs (DPO, ORPO): a pair is two sequences, and DPO keeps a second model");
