@@ -8,6 +8,7 @@
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/memory/stage.hpp"
+#include "headroom/parallel/data_shards.hpp"
 
 namespace headroom {
 
