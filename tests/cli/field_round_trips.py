@@ -57,7 +57,7 @@ EXAMPLES = {
     "main_params_dtype": ("none", []),
     "exp_avg_dtype": ("int8", []),
     "exp_avg_sq_dtype": ("bf16", []),
-    "step_in_backward": ("yes", ["--software", "torchtune", "--global-batch", "1"]),
+    "step_in_backward": ("yes", ["--software", "torchtune", "--data-parallel", "96", "--data-sharding", "zero3"]),
     "optimizer_offload_fraction": ("0.5", []),
     "offload_parameters": ("yes", ["--optimizer-offload-fraction", "1", "--data-sharding", "zero3", "--data-parallel", "4", "--software", "deepspeed-2025"]),
     "offload_modules": ("core_attn,attn_proj", []),
@@ -182,11 +182,13 @@ def printed(program, field, report, arguments):
                                *arguments[1:])["plans"]
         return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
     # No frontier has strategies whose weights are sharded.
-    for stack, asked in (("nemo-2025", "--no-reshard-after-forward"), ("hf-trainer", "--sync-each-batch")):
+    for stack, sequences, asked in (("nemo-2025", "1", ["--no-reshard-after-forward", "yes"]),
+                                    ("hf-trainer", "1", ["--sync-each-batch", "yes"]),
+                                    ("torchtune", "24", ["--step-in-backward"])):  # of one microbatch
         if stack not in arguments:
             continue
-        pinned = ["--devices", "4", "--global-batch", "96", "-t", "1", "-p", "1", "-b", "1", "--software", stack,
-                  "--data-sharding", "zero3", asked, "yes"]
+        pinned = ["--devices", "4", "--global-batch", "96", "-t", "1", "-p", "1", "-b", sequences, "--software", stack,
+                  "--data-sharding", "zero3", *asked]
         plans = program.report("plan", MODEL, *pinned)["plans"]
         return [(plan["command"].split(MODEL, 1)[1], summary(plan)) for plan in plans]
     if not field["name"].startswith("recompute"):

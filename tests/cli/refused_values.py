@@ -60,7 +60,7 @@ REFUSED = {
     "main-params-dtype": [("nonsense", []), ("fp16", ["--software", "torchtitan-2025"])],
     "exp-avg-dtype": [("nonsense", [])],
     "exp-avg-sq-dtype": [("nonsense", [])],
-    "step-in-backward": [(None, [])],
+    "step-in-backward": [],
     "optimizer-offload-fraction": [("2", []), ("1", ["--software", "torchtitan-2025"])],
     "overlap-cpu-optimizer": [(None, [])],
     "offload-parameters": [(None, [])],

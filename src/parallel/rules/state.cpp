@@ -360,7 +360,7 @@ constexpr std::array state_topics{
     Topic{"adapters", Whose::mechanism, Reads::layout, once_adapting, adapter_rows},
     Topic{"the optimizer", Whose::mechanism, Reads::layout, once, optimizer_rows},
     Topic{"shards that are stepped", Whose::mechanism, Reads::sharding, once, stepped_rows},
-    Topic{"steps in the backward pass", Whose::mechanism, Reads::layout, once_stepping_in_backward,
+    Topic{"steps in the backward pass", Whose::mechanism, Reads::recompute, once_stepping_in_backward,
           backward_step_rows},
     Topic{"shards stepped in the backward pass", Whose::mechanism, Reads::sharding, once_stepping_in_backward,
           backward_shard_rows},
