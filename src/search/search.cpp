@@ -156,7 +156,7 @@ class Worker {
       least = std::min(least, of_sharding.count());
       if (placed && !same_layout) least = std::min(least, placed_bound(*layout_, strategy).count());
       if (best_ && best_->iteration <= of_sharding) continue;
-      if (too_much_state(strategy)) continue;
+      if (too_much_at_least(strategy)) continue;
       for (const Recomputation& recompute : recomputations_) {
         if (recompute.layers > 0 || recompute.window || recompute.policy == RecomputePolicy::ops) continue;
         strategy.recompute = recompute;
@@ -232,9 +232,9 @@ class Worker {
     if (!best_ || candidate < *best_) best_ = candidate;
   }
 
-  // Returns what a strategy holds besides activations, if that alone is too much. Windows, and what the host
-  // holds, need the whole account.
-  [[nodiscard]] std::optional<Bytes> too_much_state(const Strategy& strategy) const {
+  // Returns the least that a strategy holds, its state and the inputs of its layers, if that is too much.
+  // Windows, and what the host holds, need the whole account.
+  [[nodiscard]] std::optional<Bytes> too_much_at_least(const Strategy& strategy) const {
     if (strategy.recompute.window || offloads(strategy.offload)) return std::nullopt;
     const Bytes least = layout_->least_peak(strategy);
     if (verdict_of(base_, least) != Verdict::does_not_fit) return std::nullopt;
@@ -244,7 +244,7 @@ class Worker {
   void consider(Candidate& candidate) {
     const Strategy& strategy = candidate.strategy;
     ++counts.evaluated;
-    if (const auto least = too_much_state(strategy); least && found.has_nearer(*least)) {
+    if (const auto least = too_much_at_least(strategy); least && found.has_nearer(*least)) {
       ++too_large;
       candidate.verdict = Verdict::does_not_fit;
       return;

@@ -218,7 +218,8 @@ TEST_CASE("launch needs: trl hands processes and a configuration to accelerate")
   CHECK(third.devices == 8);
   CHECK(value_in(third, "data_sharding") == "zero3");
   CHECK(third.software == "deepspeed-2025");
-  CHECK(value_in(of_script(sft + "--accelerate_config=fsdp2 --num_processes 2"), "data_sharding") == "zero3");
+  CHECK(value_in(of_script(sft + "--accelerate_config=fsdp2 --num-processes 2"), "data_sharding") == "zero3");
+  CHECK(says(of_script(sft + "--accelerate_config zero9"), "no such file"));
 }
 
 TEST_CASE("launch needs: a configuration of accelerate that is not at hand is told, and read by its name") {
@@ -228,7 +229,8 @@ TEST_CASE("launch needs: a configuration of accelerate that is not at hand is to
   const LaunchedRun third = started("deepspeed_zero3.yaml");
   CHECK(value_in(third, "data_sharding") == "zero3");
   CHECK(says(third, "is taken for ZeRO stage 3 by its name"));
-  CHECK(says(third, "there is no such file beside run.sh"));
+  CHECK(says(third, "no such file (put it where run.sh expects it"));
+  CHECK(value_in(started("zero3/ddp.yaml"), "data_sharding") == "none");  // a folder is no name of it
   CHECK(value_in(started("fsdp.yaml"), "data_sharding") == "zero3");
   CHECK(value_in(started("multi_gpu.yaml"), "data_sharding") == "none");
 }

@@ -233,4 +233,21 @@ TEST_CASE("shell: options by getopt of util-linux") {
 }
 
 }  // namespace
+TEST_CASE("shell: filters, expr, mapfile and getopt count and quote as the programs do") {
+  const auto printed = [](const std::string& command) {
+    return started_by("python x.py $(" + command + ")");
+  };
+  CHECK(printed("echo 0,1,2 | tr ',' '\\n' | wc -l") == "python|x.py|3");
+  CHECK(printed("printf '%s' 0,1,2 | wc -l") == "python|x.py|0");
+  CHECK(printed("echo 0,1,2 | awk -F, '{print NF}'") == "python|x.py|3");
+  CHECK(printed("echo 0,1,2 | awk -F, '{print NF-1}'") != "python|x.py|3");
+  CHECK(printed("echo a:b | cut -d: -f2") == "python|x.py|b");
+  CHECK(printed("expr 2 \\* 3") == "python|x.py|6");
+  CHECK(printed("expr x = 4") != "python|x.py|4");
+  CHECK(started_by("mapfile -t A <<< $'a\\n\\nb'\npython x.py ${#A[@]}") == "python|x.py|3");
+  CHECK(started_by("set -- $(getopt n: -n 4)\npython x.py $2") == "python|x.py|4");
+  CHECK(started_by("eval set -- $(getopt -o n: --long=gpus: -- --gpus 4)\npython x.py $2") ==
+        "python|x.py|4");
+}
+
 }  // namespace headroom

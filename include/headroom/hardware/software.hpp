@@ -77,8 +77,8 @@ struct StackMemory {
   bool keeps_half_gradients = false;
   // Each optimizer step frees the gradients, and the backward pass after it makes them again.
   bool frees_gradients = false;
-  // 8-bit moments are of all weights but the word embedding's, whose are FP32 [transformers, trainer.py,
-  // create_optimizer: GlobalOptimManager.register_module_override of each nn.Embedding].
+  // With 8-bit moments, the word embedding keeps FP32 ones [transformers, trainer.py, create_optimizer:
+  // GlobalOptimManager.register_module_override of each nn.Embedding].
   bool fp32_embedding_moments = false;
   bool steps_in_backward = false;  // the stack has a switch for Strategy::step_in_backward
   bool keeps_outputs = false;      // default of Strategy::keep_pipeline_outputs

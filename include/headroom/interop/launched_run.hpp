@@ -67,8 +67,8 @@ struct LaunchRefusal {
   friend bool operator==(const LaunchRefusal&, const LaunchRefusal&) = default;
 };
 
-// A batch that the file states beside the microbatch and the accumulation, of a framework that asserts that it is their
-// product with the data-parallel ranks.
+// A global batch that a file states beside microbatch and accumulation. Its framework asserts
+// batch = microbatch x accumulation x data-parallel ranks.
 struct StatedBatch {
   std::int64_t batch = 1;
   std::int64_t micro = 1;
@@ -123,7 +123,7 @@ LaunchedRun read_launched_run(const std::string& source, const LaunchOptions& op
 // Returns what the file says of a strategy's field, or null.
 const LaunchSetting* find_setting(const LaunchedRun& run, std::string_view field);
 
-// Returns what a framework refuses of a stated batch on so many data-parallel ranks; none: it is their product.
+// Returns the refusal if the stated batch is not microbatch x accumulation x `ranks`; nothing otherwise.
 std::optional<LaunchRefusal> batch_refusal(const LaunchedRun& run, std::int64_t ranks);
 
 // Sets the GPUs of a run that takes whole nodes (`nodes`): as many replicas as these nodes hold and as share the

@@ -153,8 +153,8 @@ constexpr bool same_passes(const ShardingChoice& x, const ShardingChoice& y, con
 }
 
 // Returns whether the backward pass allocates the gradients: the step before has freed them, and the
-// iteration has one microbatch and no pipeline [PyTorch, optim/optimizer.py, zero_grad, set_to_none]. A step in
-// the backward pass leaves none to grow.
+// iteration has one microbatch and no pipeline [PyTorch, optim/optimizer.py, zero_grad, set_to_none]. With
+// step_in_backward, no gradients grow.
 constexpr bool grows_gradients(const Strategy& strategy, const Workload& workload, const Software& software) {
   return software.memory.frees_gradients && !strategy.step_in_backward && strategy.pipeline_parallel == 1 &&
          !has_weight_passes(strategy.schedule) && microbatches(strategy, workload) == 1;
@@ -163,12 +163,12 @@ constexpr bool grows_gradients(const Strategy& strategy, const Workload& workloa
 // Weight gradients that a backward pass makes and does not add to sums.
 struct PassGradients {
   Dtype dtype = Dtype::half;
-  // They stay until the backward pass of their unit is done, for their reduction or the step. Otherwise each is
-  // stepped and freed when its op is done.
+  // Gradients stay until their unit's backward pass is done, for the reduction or the step. Otherwise each is
+  // stepped and freed after its op.
   bool stay = true;
 };
 
-// Returns them. Absent: gradients are added to sums at once.
+// Returns the gradients that a pass makes. Absent: they are added to sums at once.
 constexpr std::optional<PassGradients> pass_gradients(const Strategy& strategy, const Workload& workload,
                                                       const Software& software) {
   if (reduces_in_passes(strategy, workload, software)) return PassGradients{};

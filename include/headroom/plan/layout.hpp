@@ -30,8 +30,7 @@ class Layout {
   ~Layout();
 
   [[nodiscard]] RankPeak peak(const Strategy& strategy) const;
-  // Returns a lower bound of peak(): what the fullest GPU holds if its layers save their inputs alone. Expects
-  // no window.
+  // Returns a lower bound of peak(): the fullest GPU if its layers saved only their inputs. Expects no window.
   [[nodiscard]] Bytes least_peak(const Strategy& strategy) const;
   // Returns the memory of every rank. The reference is valid until the next call of ranks() or peak().
   [[nodiscard]] const std::vector<RankMemory>& ranks(const Strategy& strategy) const;

@@ -30,14 +30,14 @@ class BuildingBlocks {
   // Returns the number of microbatches from which building blocks are the same as for more of them.
   static constexpr std::int64_t all_alike_from(std::int64_t ranks) { return ranks + 7; }
 
-  // Returns the rounds of a rank for the number of microbatches that was laid out or, from all_alike_from() of
-  // them on, for any such number.
+  // Returns the rounds of a rank. Expects the number of microbatches that was laid out; if that is at least
+  // all_alike_from(), any number from there on, or one less.
   [[nodiscard]] std::vector<Round> rounds(std::int64_t rank, std::int64_t microbatches) const;
 
  private:
   struct OfRank {
     std::vector<RoundMove> head;
-    std::vector<RoundMove> period;  // of each microbatch more than head and tail run
+    std::vector<RoundMove> period;  // repeated once for each further microbatch
     std::vector<RoundMove> tail;
   };
   std::int64_t without_period_ = 0;  // microbatches

@@ -89,7 +89,8 @@ struct RankOrder {
 class BuildingBlocks;
 
 // Order of the passes of every rank of a pipeline. V-Half and V-Min lay out all ranks together, once for an
-// order and its copies; other schedules give the order of each rank when it is asked for.
+// order and its copies: keep one rather than pass shapes in a loop. Other schedules give the order of each
+// rank when it is asked for.
 class PipelineOrder {
  public:
   PipelineOrder(const ScheduleShape& shape);  // NOLINT(google-explicit-constructor): a shape has one order

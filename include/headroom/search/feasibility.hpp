@@ -57,8 +57,7 @@ class Feasibility {
   [[nodiscard]] bool fits(const Layout& layout, const Strategy& strategy) const {
     return verdict_of(base_, layout.peak(strategy).bytes) == Verdict::fits;
   }
-  // Returns the legal recomputations of a strategy, without those with which nothing fits, not even with layers
-  // placed by memory.
+  // Returns the legal recomputations that may fit as they are or with layers placed by memory.
   [[nodiscard]] std::vector<Recomputation> hopeful(const Layout& balanced, Strategy strategy,
                                                    const Space& space, LayersByMemory& by_memory) const;
   bool fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory);

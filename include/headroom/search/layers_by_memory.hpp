@@ -32,14 +32,14 @@ class LayersByMemory {
   // strategy's layout, to which placement applies(), and no window.
   std::optional<Strategy> fitting(const Layout& layout, const Strategy& strategy) const;
 
-  // Returns false if no recomputation of the strategy fits in any placement: not even the inputs of its layers
-  // do. Expects what fitting() expects.
+  // Returns false if no placement can fit, because state and layer inputs alone are too much. Expects what
+  // fitting() expects.
   [[nodiscard]] bool may_fit(const Layout& layout, const Strategy& strategy) const;
 
   // Returns the strategies that placement makes fit, each with its index in the list (`of`). Expects the
   // strategies of a layout and one data sharding that do not fit as they are, in the order of
-  // recomputations(). For full recomputation of the first K layers, K is tried from the largest down until one
-  // does not fit, since less recomputation needs no less memory.
+  // recomputations(). For full recomputation of the first K layers, K is tried from the largest down until
+  // one does not fit, since less recomputation needs no less memory.
   struct Placed {
     std::size_t of = 0;
     Strategy strategy;

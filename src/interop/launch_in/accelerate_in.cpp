@@ -140,10 +140,11 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
     }
   }
   const Written* const absent = run.find(absent_configuration);
-  const std::string name = absent == nullptr ? std::string() : lower_case(text_of_values(*absent));
+  std::string name = absent == nullptr ? std::string() : lower_case(text_of_values(*absent));
+  name.erase(0, name.find_last_of('/') + 1);
   if (absent != nullptr)
-    builder.unresolved(fmt::format("{}: there is no such file beside {}", printable(absent->as_written),
-                                   printable(absent->at.file, 200)),
+    builder.unresolved(fmt::format("{}: no such file (put it where {} expects it, or give --data-sharding)",
+                                   printable(absent->as_written), printable(absent->at.file, 200)),
                        absent->at);
   const bool says = run.has_below("deepspeed_config") || run.has_below("fsdp_config") || type == "fsdp";
   const Written* const file_of_deepspeed = run.find({"deepspeed_config.deepspeed_config_file"});

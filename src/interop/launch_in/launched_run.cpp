@@ -109,7 +109,7 @@ std::optional<LaunchRefusal> batch_refusal(const LaunchedRun& run, std::int64_t 
   const bool ranks_are_assumed = !run.devices || run.nodes;
   if (it.batch % of_rank != 0 && ranks_are_assumed)
     refusal.rule =
-        fmt::format("must be a multiple of microbatch x accumulation ({} is not one of {} x {} = {})",
+        fmt::format("must be a multiple of microbatch x accumulation ({} is not a multiple of {} x {} = {})",
                     it.batch, it.micro, it.accumulation, of_rank);
   else if (it.batch % of_rank != 0 || it.batch / of_rank != ranks)
     refusal.rule = fmt::format("must be microbatch x accumulation x DP ({} is not {} x {} x {} = {})",

@@ -102,7 +102,8 @@ class Words {
     for (std::size_t i = 0; i < program_.arguments.size(); ++i) {
       const std::string& word = program_.arguments[i].text();
       const std::size_t equals = std::min(word.find('='), word.size());
-      const std::string name = word.substr(0, equals);
+      std::string name = word.substr(0, equals);
+      if (name.starts_with("--")) std::replace(name.begin() + 2, name.end(), '-', '_');
       if (!contains(of_accelerate, std::string_view(name))) {
         own.push_back(program_.arguments[i]);
         continue;

@@ -144,8 +144,9 @@ std::vector<Written> accelerate_settings(const shell::Followed& script, const Pr
     if (place) {
       all = flattened(parse_tree(read_file(*place), *place), *place);
     } else if (of_trl) {
-      for (const auto& [name, setting] : shipped_with_trl(value))
-        add_as(name, setting, "--" + option + " " + value);
+      const auto shipped = shipped_with_trl(value);
+      for (const auto& [name, setting] : shipped) add_as(name, setting, "--" + option + " " + value);
+      if (shipped.empty()) add(absent_configuration, value, option);
     } else if (option == "config_file") {
       add(absent_configuration, value, option);
     }

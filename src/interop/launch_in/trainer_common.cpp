@@ -50,7 +50,7 @@ void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale) {
 }
 
 std::string stage_in_name(std::string_view name) {
-  const std::string text = lower_case(name);
+  const std::string text = lower_case(name.substr(name.find_last_of('/') + 1));
   for (const char stage : {'1', '2', '3'}) {
     for (const std::string_view word :
          {"zero", "zero_", "zero-", "z", "stage", "stage_", "stage-", "config_s"}) {
@@ -187,6 +187,8 @@ void take_sharding(TreeRun& run, RunScale& scale) {
     const Written* const unsloth = run.find("use_unsloth");
     const bool kernels = unsloth != nullptr && is_on(*unsloth) && run.builder().value("lora_rank");
     run.builder().use_software(kernels ? "unsloth" : "hf-trainer");
+    if (unsloth != nullptr && is_on(*unsloth) && !kernels)
+      run.builder().leave_out(*unsloth, "unsloth's kernels without adapters");
     // [LLaMA-Factory, model/model_utils/unsloth.py, _get_unsloth_kwargs and get_unsloth_peft_model]
     if (kernels && run.builder().value("recompute") == "full")
       run.builder().set("offload_modules", "layer_input", unsloth);

@@ -190,8 +190,9 @@ void take_tuner(const Written& tuner, RunBuilder& builder) {
 }
 
 bool are_factory_words(std::string_view program, const std::vector<Written>& written) {
-  if (has_flag(written, "finetuning_type") || has_flag(written, "cutoff_len")) return true;
-  return (program == "llamafactory-cli" || program == "lmf") && has_flag(written, "model_name_or_path");
+  const bool has_model = has_flag(written, "model_name_or_path");
+  if (has_flag(written, "finetuning_type") || (has_flag(written, "cutoff_len") && has_model)) return true;
+  return (program == "llamafactory-cli" || program == "lmf") && has_model;
 }
 
 bool trains_on_pairs(std::string_view program, const std::vector<Written>& written) {

@@ -19,12 +19,12 @@ void take_fsdp(TreeRun& fsdp, int version, RunScale& scale);
 
 // A configuration of DeepSpeed. Values that are "auto" are the trainer's own. Sets the stack.
 void take_deepspeed(TreeRun& run, RunScale& scale);
-// Its batches, which are microbatch x accumulation x data-parallel ranks by its own assertion: of the file that asserts
-// it. Expects the sizes of a replica to be read. Where GPUs are not, they follow. `accumulation`: by default.
+// Takes the batches of a configuration whose framework asserts batch = microbatch x accumulation x DP (`source`). Expects
+// the sizes of a replica to be read, and sets the GPUs if they are not known. `accumulation`: by default.
 void take_stated_batches(TreeRun& run, RunScale& scale, std::string_view source,
                          std::optional<std::int64_t> accumulation = {});
 constexpr std::string_view batches_of_deepspeed = "DeepSpeed, deepspeed/runtime/config.py, _batch_assertion";
-// Refuses a configuration of its own without any.
+// Refuses a configuration that states neither a batch nor a microbatch.
 void refuse_no_batch(TreeRun& run, const FilePlace& at, std::string_view source);
 // Settings of DeepSpeed that are read by name in no table: the others of its configuration.
 std::span<const LaunchKey> deepspeed_keys();

@@ -45,7 +45,7 @@ class TreeRun {
   std::optional<std::int64_t> count(std::initializer_list<std::string_view> names,
                                     std::string_view decides = {});
   std::optional<std::int64_t> count(std::string_view name) { return count({name}); }
-  // The same of what no framework takes as 0.
+  // As count(), but 0 and less are a problem of the file.
   std::optional<std::int64_t> above_zero(std::initializer_list<std::string_view> names,
                                          std::string_view decides = {});
   // A count, set as a strategy's field; 1 where there is none.

@@ -426,9 +426,24 @@ std::optional<std::string> Expansion::printed_by(const Script& script, const Nod
   }
   if (command.kind != Kind::simple || !command.assignments.empty()) return std::nullopt;
   const std::vector<Value> words = words_of(command);
-  if (words.empty() || words.front().text() != "expr") return shell_.printed(words);
+  if (words.empty() || words.front().text() != "expr") {
+    std::optional<std::string> text = shell_.printed(words);
+    const bool ends_line = !words.empty() && words.front().text() != "printf" &&
+                           !(words.size() > 1 && words[1].text().starts_with("-n"));
+    if (text && ends_line && !text->ends_with('\n')) *text += '\n';
+    return text;
+  }
   std::string expression;
-  for (std::size_t i = 1; i < words.size(); ++i) expression += " " + words[i].text();
+  // Numbers and signs alone: = and : compare and match texts, which arithmetic would not.
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text();
+    const bool is_sign = word.size() == 1 && std::string_view("+-*/%()").find(word) != std::string_view::npos;
+    const std::size_t first = word.starts_with('-') ? 1 : 0;
+    const bool is_number =
+        word.size() > first && word.find_first_not_of("0123456789", first) == std::string::npos;
+    if (!is_sign && !is_number && is_known(word)) return std::nullopt;
+    expression += " " + word;
+  }
   return shell_.number_of(expression).text();
 }
 

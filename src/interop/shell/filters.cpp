@@ -1,6 +1,10 @@
 // Filters by which scripts count the items of a list: $(echo $GPUS | tr ',' '\n' | wc -l).
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "interop/shell/expansion.hpp"
 
@@ -47,6 +51,13 @@ std::optional<std::string> option_in(const std::vector<Value>& words, std::strin
   return std::nullopt;
 }
 
+// The text without the newline that ends it.
+std::string_view only_line(std::string_view text) {
+  return text.substr(0, text.size() - (text.ends_with('\n') ? 1 : 0));
+}
+
+std::string line_of(std::size_t count) { return std::to_string(count) + '\n'; }
+
 std::optional<std::string> cut(const std::vector<Value>& words, const std::string& text) {
   const auto separator = option_in(words, "-d");
   const std::string number = option_in(words, "-f").value_or("");
@@ -54,8 +65,13 @@ std::optional<std::string> cut(const std::vector<Value>& words, const std::strin
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), field);
   const bool is_one = error == std::errc() && end == number.data() + number.size() && field > 0;
   if (!separator || separator->size() != 1 || !is_one) return std::nullopt;
-  const std::vector<std::string> fields = fields_in(text.substr(0, text.find('\n')), separator->front());
-  return fields.size() == 1 ? fields.front() : field <= fields.size() ? fields[field - 1] : std::string();
+  const std::string_view line = only_line(text);
+  if (line.find('\n') != std::string_view::npos) return std::nullopt;
+  const std::vector<std::string> fields = fields_in(line, separator->front());
+  const std::string one = fields.size() == 1       ? fields.front()
+                          : field <= fields.size() ? fields[field - 1]
+                                                   : std::string();
+  return one + '\n';
 }
 
 }  // namespace
@@ -78,15 +94,15 @@ std::optional<std::string> filtered(const std::vector<Value>& words, const std::
     std::replace(result.begin(), result.end(), *from, *to);
     return result;
   }
-  // `echo` ends its text with a newline, which is not kept here.
   if (name == "wc" && first == "-l")
-    return std::to_string(1 + std::count(text.begin(), text.end() - (text.ends_with('\n') ? 1 : 0), '\n'));
-  if (name == "wc" && first == "-w") return std::to_string(words_in(text));
+    return line_of(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+  if (name == "wc" && first == "-w") return line_of(words_in(text));
   if (name == "cut") return cut(words, text);
-  if (name == "awk" && words.back().text().find("print NF") != std::string::npos) {
+  const std::string_view line = only_line(text);
+  if (name == "awk" && words.back().text() == "{print NF}" && line.find('\n') == std::string_view::npos) {
     const auto separator = option_in(words, "-F");
-    if (!separator) return std::to_string(words_in(text));
-    if (separator->size() == 1) return std::to_string(fields_in(text, separator->front()).size());
+    if (!separator) return line_of(words_in(line));
+    if (separator->size() == 1) return line_of(line.empty() ? 0 : fields_in(line, separator->front()).size());
   }
   return std::nullopt;
 }

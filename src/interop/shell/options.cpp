@@ -1,6 +1,10 @@
 // Options of a script's own arguments: bash's getopts, and getopt of util-linux.
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "interop/shell/interpreter.hpp"
 
@@ -95,6 +99,9 @@ bool Interpreter::next_option(const std::vector<Value>& words) {
 // The options of getopt's words as it prints them, each with its argument behind it, and then what is no option. An
 // option that is not known is left out, as getopt does after it complains.
 std::string sorted_options(const std::vector<Value>& words) {
+  // `getopt LETTERS WORDS`, its first form, prints no quotes.
+  const bool plain = words.size() > 1 && !words[1].text().starts_with('-');
+  const auto as_printed = [&](const std::string& word) { return plain ? word : quoted(word); };
   OptionNames names;
   std::size_t at = 1;
   for (; at < words.size() && words[at].text() != "--"; ++at) {
@@ -109,8 +116,8 @@ std::string sorted_options(const std::vector<Value>& words) {
     };
     if (const auto letters = value("-o", "--options")) {
       names.letters = *letters;
-    } else if (const auto list = value("-l", "--longoptions"); list || word == "--long") {
-      names.add_words(list ? *list : at + 1 < words.size() ? words[++at].text() : std::string());
+    } else if (const auto list = value("-l", word.starts_with("--longo") ? "--longoptions" : "--long")) {
+      names.add_words(*list);
     } else if (!value("-n", "--name") && !word.starts_with('-')) {  // `getopt ab:c "$@"`
       names.letters = word;
       break;
@@ -121,7 +128,7 @@ std::string sorted_options(const std::vector<Value>& words) {
   for (++at; at < words.size(); ++at) {
     const std::string& word = words[at].text();
     if (word == "--") {
-      while (++at < words.size()) rest += " " + quoted(words[at].text());
+      while (++at < words.size()) rest += " " + as_printed(words[at].text());
     } else if (word.starts_with("--")) {
       const std::size_t equals = std::min(word.find('='), word.size());
       const std::string known = names.word_of(std::string_view(word).substr(2, equals - 2));
@@ -131,9 +138,9 @@ std::string sorted_options(const std::vector<Value>& words) {
       if (colon == std::string::npos) continue;
       const bool may_lack = known.find("::") != std::string::npos;
       if (equals < word.size())
-        options += " " + quoted(word.substr(equals + 1));
+        options += " " + as_printed(word.substr(equals + 1));
       else
-        options += " " + quoted(may_lack || at + 1 >= words.size() ? std::string() : words[++at].text());
+        options += " " + as_printed(may_lack || at + 1 >= words.size() ? std::string() : words[++at].text());
     } else if (word.starts_with('-') && word.size() > 1) {
       for (std::size_t i = 1; i < word.size(); ++i) {
         const std::size_t letter = names.letters.find(word[i]);
@@ -142,14 +149,15 @@ std::string sorted_options(const std::vector<Value>& words) {
         const std::string_view behind = std::string_view(names.letters).substr(letter + 1);
         if (!behind.starts_with(':')) continue;
         if (i + 1 < word.size())
-          options += " " + quoted(word.substr(i + 1));
+          options += " " + as_printed(word.substr(i + 1));
         else
-          options += " " + quoted(behind.starts_with("::") || at + 1 >= words.size() ? std::string()
-                                                                                     : words[++at].text());
+          options +=
+              " " + as_printed(behind.starts_with("::") || at + 1 >= words.size() ? std::string()
+                                                                                  : words[++at].text());
         break;
       }
     } else {
-      rest += " " + quoted(word);
+      rest += " " + as_printed(word);
     }
   }
   return options + " --" + rest;

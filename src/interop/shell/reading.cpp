@@ -1,5 +1,9 @@
 // `read`, `mapfile` and `readarray`.
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "interop/shell/interpreter.hpp"
 
@@ -63,10 +67,13 @@ void Interpreter::read_text(const Node& node, const std::vector<Value>& words, c
   if (names.size() > 1 && !fills_list && only_mark(text.text())) return read_variables(words);
   std::size_t end = text.text().size();
   if (!whole) end = std::min(text.text().find('\n'), end);
-  while (end > 0 && text.text()[end - 1] == '\n') --end;
+  while (end > 0 && text.text()[end - 1] == '\n') {
+    --end;
+    if (reads_lines) break;  // empty lines are items
+  }
   const auto is_blank = [&](std::size_t at) {
     const char c = text.text()[at];
-    return (c == ' ' || c == '\t' || c == '\n') && separators.find(c) != std::string::npos;
+    return !reads_lines && (c == ' ' || c == '\t' || c == '\n') && separators.find(c) != std::string::npos;
   };
   std::size_t at = 0;
   // The next word, or what is left.

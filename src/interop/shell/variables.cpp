@@ -124,15 +124,15 @@ std::optional<Value> Interpreter::item_of(const std::string& name, std::string_v
 
 std::string Interpreter::size_of_open(const std::string& name, const Variable& list) {
   for (const auto& [key, item] : list.items) {
-    const auto mark = only_mark(item.text());
-    if (!mark) continue;
-    const Unknown& unknown = followed_.unknowns[*mark];
-    if (unknown.source != Source::output) return item.text();  // which gives them where it is given
+    const auto place = only_mark(item.text());
+    if (!place) continue;
+    const Unknown& unknown = followed_.unknowns[*place];
+    if (unknown.source != Source::output) return item.text();  // --env gives it
     const bool of_job = unknown.text.find("scontrol show hostname") != std::string::npos &&
                         unknown.text.find('|') == std::string::npos && !unknown.text.ends_with("...)");
     if (const auto nodes = of_job ? variable_of_job("SLURM_NNODES") : std::nullopt) return *nodes;
   }
-  return this->mark(Source::output, fmt::format("${{#{}[@]}}", name));
+  return mark(Source::output, fmt::format("${{#{}[@]}}", name));
 }
 
 std::vector<Value> Interpreter::items_of(const std::string& name) {

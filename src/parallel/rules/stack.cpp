@@ -154,8 +154,8 @@ constexpr std::array stack_state_rows{
          [](const RuleCase& it) {
            return !it.strategy.step_in_backward || it.software.memory.steps_in_backward;
          },
-         "must be off on the stack {}, which has no switch for it", of_lists,
-         [](const RuleCase& it) { return shown(it.software.name); }},
+         "must be off: {} has no optimizer that steps in the backward pass (`memory.steps_in_backward`)",
+         of_lists, [](const RuleCase& it) { return shown(it.software.name); }},
     Rule{"main_params_dtype",
          [](const RuleCase& it) {
            const MainParams main_params = it.strategy.optimizer.main_params;

@@ -292,17 +292,21 @@ constexpr std::array backward_step_rows{
          [](const RuleCase& it) {
            return it.workload.global_batch / it.strategy.data_parallel <= it.strategy.micro_batch;
          },
-         "needs one microbatch (`global_batch` of `micro_batch` times `data_parallel`): each backward pass "
-         "steps "
-         "the weights",
+         "needs one microbatch, since each backward pass steps the weights: set `global_batch` to "
+         "`micro_batch` x `data_parallel`",
          "torchtune, recipes/full_finetune_single_device.py, FullFinetuneRecipeSingleDevice.__init__"},
     Rule{"step_in_backward",
          [](const RuleCase& it) {
            return it.strategy.pipeline_parallel <= 1 && !has_weight_passes(it.strategy.schedule);
          },
-         "needs `pipeline_parallel` 1 and no weight-gradient passes of their own", of_steps_in_backward},
+         "needs `pipeline_parallel` 1 and a schedule without separate weight-gradient passes",
+         of_steps_in_backward},
     Rule{"step_in_backward", [](const RuleCase& it) { return it.strategy.expert_parallel <= 1; },
-         "needs `expert_parallel` 1", of_steps_in_backward}};
+         "needs `expert_parallel` 1", of_steps_in_backward},
+    Rule{"step_in_backward", [](const RuleCase& it) { return !adapts(it); },
+         "needs full training: drop `lora_rank`",
+         "torchtune, recipes/lora_finetune_single_device.py and lora_finetune_distributed.py: no "
+         "optimizer_in_bwd"}};
 constexpr std::array backward_shard_rows{Rule{
     "step_in_backward",
     [](const RuleCase& it) {
