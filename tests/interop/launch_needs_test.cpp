@@ -235,4 +235,22 @@ TEST_CASE("launch needs: a configuration of accelerate that is not at hand is to
   CHECK(value_in(started("multi_gpu.yaml"), "data_sharding") == "none");
 }
 
+TEST_CASE("launch needs: a batch without a microbatch says it, or the GPUs are needed") {
+  CHECK(says(read_tree_file(R"({"train_batch_size": 128, "gradient_accumulation_steps": 4})", "ds.json", {}),
+             "is train_batch_size / (accumulation x DP), and the file does not say the GPUs"));
+  const LaunchedRun neox = read_tree_file(
+      "num_layers: 32\nhidden_size: 4096\nnum_attention_heads: 32\nseq_length: 2048\n"
+      "num_nodes: 1\nnum_gpus: 8\nmodel_parallel_size: 2\ntrain_batch_size: "
+      "128\ngradient_accumulation_steps: 4\n",
+      "neox.yml", {});
+  CHECK(value_in(neox, "micro_batch") == "8");
+}
+
+TEST_CASE("launch needs: defaults and refusals of trainers that decide about memory") {
+  const std::string sft =
+      "trl sft --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2 --bf16 ";
+  CHECK(value_in(of_script(sft), "recompute") == "full");
+  CHECK(value_in(of_script(sft + "--gradient_checkpointing false"), "recompute") != "full");
+}
+
 }  // namespace headroom::tests::launch_needs

@@ -17,9 +17,10 @@ LaunchedRun read_deepspeed(const TreeFile& file, const LaunchOptions& options) {
   RunScale scale;
   take_deepspeed(run, scale);
   refuse_no_batch(run, {file.file, 0}, batches_of_deepspeed);
+  take_implied_micro(run, scale, batches_of_deepspeed);
   run.rest(deepspeed_keys());
   settle(scale, builder);
-  if (!scale.micro) assume_micro(builder);
+  if (!scale.micro && !scale.global) assume_micro(builder);
   assume_sequence(builder);
   builder.assume("the model's own code says whether layers are checkpointed: --recompute full if they are");
   return builder.finish(options);

@@ -172,6 +172,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   launch.devices_per_node = job.so_far().devices_per_node;
   launch.accelerate = accelerate_settings(script, program, file);
   if (are_swift_words(program.name, launch.written)) rename_of_swift(launch);
+  if (program.name == "trl") default_of_trl(launch, file_place(script, program.at));
   const bool of_openrlhf = are_openrlhf_words(launch.written);
   const bool pairs = trains_on_pairs(program.name, launch.written);
   if (of_openrlhf) rename_of_openrlhf(launch, pairs);

@@ -181,6 +181,14 @@ bool has_fsdp(const TreeRun& run, const std::string& config_name) {
 void take_sharding(TreeRun& run, RunScale& scale) {
   if (run.has("deepspeed") || run.has_below("deepspeed")) {
     take_deepspeed_of(run, "deepspeed", scale);
+    const Written* const unsloth = run.find("use_unsloth");
+    if (unsloth != nullptr && is_on(*unsloth) && run.builder().value("data_sharding") == "zero3") {
+      run.builder().refuse({.fields = {"data_sharding"},
+                            .rule = "must be off under ZeRO stage 3",
+                            .source = "LLaMA-Factory, hparams/parser.py",
+                            .written = unsloth->as_written,
+                            .at = unsloth->at});
+    }
   } else if (has_fsdp(run, "fsdp_config")) {
     take_fsdp_words(run, scale, "fsdp_config");
   } else if (!run.builder().value("data_sharding")) {  // accelerate's configuration may say it

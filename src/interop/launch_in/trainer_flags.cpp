@@ -189,6 +189,12 @@ void take_tuner(const Written& tuner, RunBuilder& builder) {
                                 printable(word)));
 }
 
+void default_of_trl(TrainerLaunch& launch, const FilePlace& at) {
+  if (!has_flag(launch.written, "gradient_checkpointing"))
+    launch.written.push_back(
+        {"gradient_checkpointing", {"true"}, "trl's default of gradient_checkpointing", at, ""});
+}
+
 bool are_factory_words(std::string_view program, const std::vector<Written>& written) {
   const bool has_model = has_flag(written, "model_name_or_path");
   if (has_flag(written, "finetuning_type") || (has_flag(written, "cutoff_len") && has_model)) return true;

@@ -81,8 +81,18 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
   if (const Written* const optimizer = run.find("optimizer._component_")) {
     take_optimizer(*optimizer, builder);
   }
-  if (const Written* const fused = run.find("optimizer_in_bwd"); fused != nullptr && is_on(*fused))
+  if (const Written* const fused = run.find("optimizer_in_bwd"); fused != nullptr && is_on(*fused)) {
     builder.set("step_in_backward", "yes", fused);
+    const Written* const clip = run.find("clip_grad_norm");
+    if (clip != nullptr && !is_null(*clip)) {
+      builder.refuse({.fields = {"step_in_backward"},
+                      .rule = "needs optimizer_in_bwd off: no step knows the norm of all gradients",
+                      .source = "torchtune, recipes/full_finetune_single_device.py, "
+                                "FullFinetuneRecipeSingleDevice.__init__",
+                      .written = clip->as_written,
+                      .at = clip->at});
+    }
+  }
   if (const Written* const compiled = run.find({"compile", "compile.model"});
       compiled != nullptr && is_on(*compiled))
     builder.choose("launches", "compiled", compiled);
