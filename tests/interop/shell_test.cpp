@@ -197,11 +197,57 @@ TEST_CASE("shell: a list of unknown length has no known number of items") {
 TEST_CASE("shell: read and mapfile of known texts") {
   const std::string end = "\npython train.py ${#A[@]} ${A[1]}";
   CHECK(started_by("IFS=, read -ra A <<< 'a,b,c'" + end) == "python|train.py|3|b");
-  CHECK(started_by("IFS=','\nread -r -a A <<< 'a,b c'" + end) == "python|train.py|2|b|c");
+  CHECK(started_by("IFS=','\nread -r -a A <<< 'a,b c'" + end) == "python|train.py|2|b c");
   CHECK(started_by("read -ra A <<< ' a  b '" + end) == "python|train.py|2|b");
   CHECK(started_by("mapfile -t A <<< $'a b\\nc'" + end) == "python|train.py|2|c");
   CHECK(started_by("IFS=: read A B <<< 'x:y:z'\npython train.py $A $B") == "python|train.py|x|y:z");
   CHECK(started_by("read A B < <(hosts)\npython train.py $A $B") == "python|train.py|<$A>|<$B>");
+}
+
+TEST_CASE("shell: words are split by IFS") {
+  const auto split = [](const std::string& separators, const std::string& value) {
+    return started_by("IFS='" + separators + "'\nX='" + value + "'\nset -- $X\npython x.py $# \"$1\" \"$2\"");
+  };
+  CHECK(split(",", "1,,2") == "python|x.py|3|1|");
+  CHECK(split(",", ",a") == "python|x.py|2||a");
+  CHECK(split(",", "a,") == "python|x.py|1|a|");
+  CHECK(split(", ", " a , b c ") == "python|x.py|3|a|b");
+  CHECK(split("", "a b") == "python|x.py|1|a b|");
+  CHECK(started_by("IFS=,\nA=(1 2 3)\npython x.py \"${A[*]}\"") == "python|x.py|1,2,3");
+  CHECK(started_by("OLD=$IFS\nIFS=,\nIFS=$OLD\nX='a b,c'\npython x.py $X") == "python|x.py|a|b,c");
+  CHECK(started_by("IFS=,\nunset IFS\nX='a b,c'\npython x.py $X") == "python|x.py|a|b,c");
+}
+
+TEST_CASE("shell: items of lists are unset, and parts of open ones are unknown") {
+  CHECK(started_by("A=(a b c)\nunset 'A[1]'\npython x.py ${#A[@]} ${A[@]}") == "python|x.py|2|a|c");
+  CHECK(started_by("A=(a b c)\nunset A[-1]\npython x.py ${A[@]}") == "python|x.py|a|b");
+  CHECK(started_by("declare -A M=([x]=1 [y]=2)\nunset M[x]\npython x.py ${M[@]}") == "python|x.py|2");
+  CHECK(started_by("H=($(hosts))\npython x.py ${!H[@]} ${H[@]:1} ${#H[@]}") ==
+        "python|x.py|<${!H[@]}>|<${H[@]:1}>|<${#H[@]}>");
+}
+
+TEST_CASE("shell: what a loop of unknown length changes is unknown") {
+  CHECK(started_by("N=0\nfor h in $(hosts); do N=$((N+1)); done\npython x.py $N") == "python|x.py|<$N>");
+  CHECK(started_by("N=0\nfor h in a b; do N=$((N+1)); done\npython x.py $N") == "python|x.py|2");
+  CHECK(started_by("N=0\nwhile read -r h; do N=$((N+1)); done < hosts\npython x.py $N") ==
+        "python|x.py|<$N>");
+  CHECK(started_by("N=2\nuntil nc -z a 1; do sleep 1; done\npython x.py $N") == "python|x.py|2");
+  CHECK(started_by("TP=2\nwhile [ $# -gt 0 ]; do case $1 in *) TP=$1; shift;; esac; done\npython x.py $TP") ==
+        "python|x.py|2");
+}
+
+TEST_CASE("shell: regular expressions") {
+  const auto chosen = [](const std::string& condition) {
+    return started_by("if [[ " + condition + " ]]; then python yes.py; else python no.py; fi");
+  };
+  CHECK(chosen("8 =~ ^[0-9]+$") == "python|yes.py");
+  CHECK(chosen("8x =~ ^[0-9]+$") == "python|no.py");
+  CHECK(chosen("llama-3.1-8b =~ 3\\.1") == "python|yes.py");
+  CHECK(chosen("llama-3x1 =~ \"3.1\"") == "python|no.py");
+  CHECK(chosen("node12 =~ ^(node|gpu)[0-9]{1,3}$") == "python|yes.py");
+  CHECK(started_by("[[ 70b =~ ^([0-9]+)b$ ]] && python x.py ${BASH_REMATCH[1]}") == "python|x.py|70");
+  CHECK(started_by("X=aaaa\n[[ $X =~ (a*)*b ]]\npython x.py") == "python|x.py");
+  CHECK(started_by("X=aaaa\n[[ $X =~ ((a{1,200}){1,200}){1,200}b ]]\npython x.py") == "python|x.py");
 }
 
 TEST_CASE("shell: texts that filters count") {
@@ -245,6 +291,7 @@ TEST_CASE("shell: filters, expr, mapfile and getopt count and quote as the progr
   CHECK(printed("expr 2 \\* 3") == "python|x.py|6");
   CHECK(printed("expr x = 4") != "python|x.py|4");
   CHECK(started_by("mapfile -t A <<< $'a\\n\\nb'\npython x.py ${#A[@]}") == "python|x.py|3");
+  CHECK(started_by("mapfile -t -s 1 -n 2 A <<< $'a\\nb\\nc\\nd'\npython x.py ${A[@]}") == "python|x.py|b|c");
   CHECK(started_by("set -- $(getopt n: -n 4)\npython x.py $2") == "python|x.py|4");
   CHECK(started_by("eval set -- $(getopt -o n: --long=gpus: -- --gpus 4)\npython x.py $2") ==
         "python|x.py|4");

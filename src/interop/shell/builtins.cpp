@@ -348,10 +348,7 @@ std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value
     return Flow::goes_on;
   }
   if (is("unset")) {
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      set_names_.insert(words[i].text());
-      state_.variables.erase(words[i].text());
-    }
+    for (std::size_t i = 1; i < words.size(); ++i) unset(words[i]);
     return Flow::goes_on;
   }
   if (is("read", "mapfile", "readarray")) {

@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t longest_value = 1 << 20;
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-
 char escaped(char c) {
   switch (c) {
     case 'n': return '\n';
@@ -46,10 +44,11 @@ void Expansion::add_literal(std::string_view text, Place at, bool quoted) {
   if (quoted) has_current_ = true;
   if (text.empty()) return;
   has_current_ = true;
-  if (!quoted || mode_ != Mode::pattern) return current_.append(text, at);
+  if (!quoted || (mode_ != Mode::pattern && mode_ != Mode::regex)) return current_.append(text, at);
+  const std::string_view special = mode_ == Mode::regex ? "^$.[]()*+?{}|\\" : "*?[]\\";
   std::string plain;
   for (const char c : text) {
-    if (std::string_view("*?[]\\").find(c) != npos) plain += '\\';
+    if (special.find(c) != npos) plain += '\\';
     plain += c;
   }
   current_.append(plain, at);
@@ -66,32 +65,52 @@ void Expansion::add_value(const Value& value, bool quoted) {
   if (current_.text().size() + value.text().size() > longest_value)
     shell_.fail(fmt::format("makes a text of more than {} characters", longest_value));
   if (quoted) has_current_ = true;
-  if (mode_ == Mode::pattern && quoted) return add_literal(value.text(), value.place(), true);
+  if ((mode_ == Mode::pattern || mode_ == Mode::regex) && quoted)
+    return add_literal(value.text(), value.place(), true);
   if (quoted || mode_ != Mode::fields) {
     if (!value.empty()) has_current_ = true;
     current_.append(value);
     return;
   }
+  add_split(value);
+}
+
+// Splits an unquoted value at the characters of IFS. Blanks among them count as one; each other ends a field, also an
+// empty one: `1,,2` has three.
+void Expansion::add_split(const Value& value) {
+  const std::string separators = shell_.separators();
   const std::string& text = value.text();
-  for (std::size_t at = 0; at < text.size();) {
-    if (is_blank(text[at])) {
-      end_field();
-      while (at < text.size() && is_blank(text[at])) ++at;
+  const auto separates = [&](std::size_t at) { return separators.find(text[at]) != npos; };
+  std::size_t at = 0;
+  const auto skip_blanks = [&] {
+    while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n') && separates(at))
+      ++at;
+  };
+  while (at < text.size()) {
+    if (!separates(at)) {
+      std::size_t end = at;
+      while (end < text.size() && !separates(end)) ++end;
+      current_.append(value, at, end);
+      has_current_ = true;
+      at = end;
       continue;
     }
-    std::size_t end = at;
-    while (end < text.size() && !is_blank(text[end])) ++end;
-    current_.append(value, at, end);
-    has_current_ = true;
-    at = end;
+    const bool ends_field = has_current_;
+    end_field();
+    skip_blanks();
+    if (at == text.size() || !separates(at)) continue;
+    if (!ends_field) done_.emplace_back();
+    ++at;
+    skip_blanks();
   }
 }
 
 void Expansion::add_values(const std::vector<Value>& values, bool quoted, bool joins) {
   const bool separate = mode_ == Mode::fields && !(quoted && joins);
+  const std::string joint = joins && quoted ? shell_.separators().substr(0, 1) : " ";
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0 && separate) end_field();
-    if (i > 0 && !separate) current_.append(" ", values[i].place());
+    if (i > 0 && !separate) current_.append(joint, values[i].place());
     add_value(values[i], quoted);
   }
 }
@@ -141,6 +160,9 @@ void Expansion::add(std::string_view raw, std::int64_t line, std::size_t offset,
       if (keeps) {
         add_literal("\\", at_, true);
         at += 1;
+      } else if (mode_ == Mode::regex && !quoted) {  // \. and \s are of the expression
+        add_literal(raw.substr(at, 2), at_, false);
+        at += 2;
       } else {
         if (next != "\n") add_literal(next, at_, true);
         at += 2;
@@ -264,6 +286,8 @@ void Expansion::add_parameter(std::string_view inside, bool quoted) {
   if (indirect && all) {  // the indices of a list
     std::vector<Value> keys;
     if (const Variable* const list = shell_.find(name)) {
+      if (list->is_open)
+        return add_value(Value(shell_.mark(Source::output, "${" + whole + "}"), at_), quoted);
       for (const auto& [key, item] : list->items) keys.emplace_back(std::to_string(key), at_);
       for (const auto& [key, item] : list->named) keys.emplace_back(key, at_);
     }
@@ -307,6 +331,8 @@ void Expansion::add_parameter(std::string_view inside, bool quoted) {
     return add_value(value, quoted);
   }
   if (all && colon) {  // a part of a list
+    if (const Variable* const list = shell_.find(name); list != nullptr && list->is_open)
+      return add_value(Value(shell_.mark(Source::output, "${" + whole + "}"), at_), quoted);
     const std::size_t second = find_unquoted(inside.substr(1), ':');
     const auto number = [&](std::string_view text, std::int64_t fallback) {
       const std::string value = shell_.number_of(text_of(text)).text();
@@ -410,51 +436,6 @@ Value Expansion::part_of(const Value& value, std::string_view range) {
   Value part;
   part.append(value, static_cast<std::size_t>(from), static_cast<std::size_t>(to));
   return part;
-}
-
-// What a command prints, or several with pipes between them; none: only a run knows.
-std::optional<std::string> Expansion::printed_by(const Script& script, const Node& command) {
-  if (command.kind == Kind::pipeline) {
-    std::optional<std::string> text = printed_by(script, script.nodes[command.children.front()]);
-    for (std::size_t i = 1; text && i < command.children.size(); ++i) {
-      const Node& filter = script.nodes[command.children[i]];
-      const bool plain = filter.kind == Kind::simple && filter.assignments.empty() && is_known(*text);
-      shell_.charge(text->size());
-      text = plain ? filtered(words_of(filter), *text) : std::nullopt;
-    }
-    return text;
-  }
-  if (command.kind != Kind::simple || !command.assignments.empty()) return std::nullopt;
-  const std::vector<Value> words = words_of(command);
-  if (words.empty() || words.front().text() != "expr") {
-    std::optional<std::string> text = shell_.printed(words);
-    const bool ends_line = !words.empty() && words.front().text() != "printf" &&
-                           !(words.size() > 1 && words[1].text().starts_with("-n"));
-    if (text && ends_line && !text->ends_with('\n')) *text += '\n';
-    return text;
-  }
-  std::string expression;
-  // Numbers and signs alone: = and : compare and match texts, which arithmetic would not.
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i].text();
-    const bool is_sign = word.size() == 1 && std::string_view("+-*/%()").find(word) != std::string_view::npos;
-    const std::size_t first = word.starts_with('-') ? 1 : 0;
-    const bool is_number =
-        word.size() > first && word.find_first_not_of("0123456789", first) == std::string::npos;
-    if (!is_sign && !is_number && is_known(word)) return std::nullopt;
-    expression += " " + word;
-  }
-  return shell_.number_of(expression).text();
-}
-
-std::vector<Value> Expansion::words_of(const Node& command) {
-  std::vector<Value> words;
-  for (const Word& word : command.words) {
-    Expansion of(shell_, Mode::fields);
-    of.add(word.raw, at_.line, 0);
-    for (Value& field : of.fields()) words.push_back(std::move(field));
-  }
-  return words;
 }
 
 void Expansion::add_command(std::string_view inside, bool quoted) {

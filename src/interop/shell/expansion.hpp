@@ -13,9 +13,9 @@ namespace headroom::shell {
 
 class Expansion {
  public:
-  // fields: unquoted expansions are split at blanks, and vanish where they are empty. text: nothing is split. pattern: text
-  // whose quoted characters stand for themselves.
-  enum class Mode : std::uint8_t { fields, text, pattern };
+  // fields: unquoted expansions are split by IFS, and vanish where they are empty. text: nothing is split. pattern, regex:
+  // text whose quoted characters stand for themselves.
+  enum class Mode : std::uint8_t { fields, text, pattern, regex };
 
   Expansion(Interpreter& shell, Mode mode) : shell_(shell), mode_(mode) {}
 
@@ -29,11 +29,13 @@ class Expansion {
   std::size_t add_dollar(std::string_view raw, std::size_t at, bool quoted);
   void add_parameter(std::string_view inside, bool quoted);
   void add_command(std::string_view inside, bool quoted);
+  // What commands print (filters.cpp). None: only a run knows.
   std::optional<std::string> printed_by(const Script& script, const Node& command);
   std::vector<Value> words_of(const Node& command);
   void add_default(std::string_view word, bool quoted);
   void add_literal(std::string_view text, Place at, bool quoted);
   void add_value(const Value& value, bool quoted);
+  void add_split(const Value& value);
   void add_values(const std::vector<Value>& values, bool quoted, bool joins);
   void end_field();
   Value transformed(const Value& value, std::string_view operation);
@@ -51,9 +53,6 @@ class Expansion {
   bool splits_literals_ = false;  // in the word of ${NAME:+word}, whose blanks end fields
   Place at_;
 };
-
-// What a filter makes of a text: tr, wc, cut, awk's {print NF}. None: only a run knows (filters.cpp).
-std::optional<std::string> filtered(const std::vector<Value>& words, const std::string& text);
 
 // The next `separator` that stands in no quotes or brackets, or npos.
 std::size_t find_unquoted(std::string_view text, char separator);

@@ -1,4 +1,4 @@
-// Filters by which scripts count the items of a list: $(echo $GPUS | tr ',' '\n' | wc -l).
+// What commands print, and filters by which scripts count the items of a list: $(echo $GPUS | tr ',' '\n' | wc -l).
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -74,8 +74,7 @@ std::optional<std::string> cut(const std::vector<Value>& words, const std::strin
   return one + '\n';
 }
 
-}  // namespace
-
+// What a filter makes of a text: tr, wc, cut, awk's {print NF}. None: only a run knows.
 std::optional<std::string> filtered(const std::vector<Value>& words, const std::string& text) {
   const bool known =
       std::all_of(words.begin(), words.end(), [](const Value& word) { return is_known(word.text()); });
@@ -105,6 +104,53 @@ std::optional<std::string> filtered(const std::vector<Value>& words, const std::
     if (separator->size() == 1) return line_of(line.empty() ? 0 : fields_in(line, separator->front()).size());
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+// What a command prints, or several with pipes between them; none: only a run knows.
+std::optional<std::string> Expansion::printed_by(const Script& script, const Node& command) {
+  if (command.kind == Kind::pipeline) {
+    std::optional<std::string> text = printed_by(script, script.nodes[command.children.front()]);
+    for (std::size_t i = 1; text && i < command.children.size(); ++i) {
+      const Node& filter = script.nodes[command.children[i]];
+      const bool plain = filter.kind == Kind::simple && filter.assignments.empty() && is_known(*text);
+      shell_.charge(text->size());
+      text = plain ? filtered(words_of(filter), *text) : std::nullopt;
+    }
+    return text;
+  }
+  if (command.kind != Kind::simple || !command.assignments.empty()) return std::nullopt;
+  const std::vector<Value> words = words_of(command);
+  if (words.empty() || words.front().text() != "expr") {
+    std::optional<std::string> text = shell_.printed(words);
+    const bool ends_line = !words.empty() && words.front().text() != "printf" &&
+                           !(words.size() > 1 && words[1].text().starts_with("-n"));
+    if (text && ends_line && !text->ends_with('\n')) *text += '\n';
+    return text;
+  }
+  std::string expression;
+  // Numbers and signs alone: = and : compare and match texts, which arithmetic would not.
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text();
+    const bool is_sign = word.size() == 1 && std::string_view("+-*/%()").find(word) != std::string_view::npos;
+    const std::size_t first = word.starts_with('-') ? 1 : 0;
+    const bool is_number =
+        word.size() > first && word.find_first_not_of("0123456789", first) == std::string::npos;
+    if (!is_sign && !is_number && is_known(word)) return std::nullopt;
+    expression += " " + word;
+  }
+  return shell_.number_of(expression).text();
+}
+
+std::vector<Value> Expansion::words_of(const Node& command) {
+  std::vector<Value> words;
+  for (const Word& word : command.words) {
+    Expansion of(shell_, Mode::fields);
+    of.add(word.raw, at_.line, 0);
+    for (Value& field : of.fields()) words.push_back(std::move(field));
+  }
+  return words;
 }
 
 }  // namespace headroom::shell

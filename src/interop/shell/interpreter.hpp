@@ -113,6 +113,10 @@ class Interpreter {
   Flow run_case(const Node& node);
   Flow run_simple(const Node& node);
   Flow run_apart(const std::vector<std::size_t>& children);
+  // A body that a run may repeat or leave out. What it changes is unknown behind it.
+  Flow run_uncertain(std::size_t body);
+  void forget_changes(const State& before);
+  [[nodiscard]] bool is_output(const Value& value) const;
   Flow call(const Function& function, std::vector<Value> words);
   Flow run_pipeline(const Node& node);
   // A file: with arguments of its own, or those of the script that sources it.
@@ -134,6 +138,7 @@ class Interpreter {
   std::optional<std::pair<std::string, std::string>> file_beside(const Value& name);
   void declare(const Node& node, const std::vector<Value>& words);
   std::optional<Value> text_read_by(const Node& node);
+  void unset(const Value& word);
   void read_variables(const std::vector<Value>& words);
   bool next_option(const std::vector<Value>& words);
   void read_text(const Node& node, const std::vector<Value>& words, const Value& text);
@@ -154,14 +159,19 @@ class Interpreter {
   // How many items a list has, where only a run knows them: a mark, or the nodes of the job.
   std::string size_of_open(const std::string& name, const Variable& list);
   std::string mark(Source source, const std::string& text);
+  // The characters of IFS, at which unquoted values are split.
+  [[nodiscard]] std::string separators();
   [[nodiscard]] bool is_set_by_script(const std::string& name) const;
   void note_names(const Script& script);
 
   // Words (expansion.cpp).
+  // Whether only a run knows how many fields a word makes, of which `field` is one.
+  [[nodiscard]] static bool is_open(const Word& word, const Value& field);
   std::vector<Value> fields_of(const Word& word);
   std::vector<Value> fields_of(const std::vector<Word>& words);
   Value text_of(const Word& word);
   Value pattern_of(const Word& word);
+  Value regex_of(const Word& word);
   Value heredoc_of(const Redirection& redirection);
 
   // Numbers and conditions (arithmetic.cpp, test.cpp). A text with marks is not known.

@@ -1,10 +1,12 @@
 // `read`, `mapfile` and `readarray`.
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "interop/shell/characters.hpp"
 #include "interop/shell/interpreter.hpp"
 
 namespace headroom::shell {
@@ -42,14 +44,13 @@ void Interpreter::read_text(const Node& node, const std::vector<Value>& words, c
   const bool reads_lines = words.front().text() != "read";
   bool whole = reads_lines;
   bool fills_list = reads_lines;
-  std::string separators = reads_lines ? "\n" : " \t\n";
-  if (const Variable* const own = reads_lines ? nullptr : find("IFS");
-      own != nullptr && own->items.contains(0))
-    separators = own->items.at(0).text();
+  std::string separators = reads_lines ? "\n" : this->separators();
   for (const Assignment& assignment : node.assignments) {
     if (assignment.name == "IFS" && !reads_lines) separators = text_of(assignment.value).text();
   }
   const std::string_view with_value = reads_lines ? "dnOsuCc" : "dinNptu";
+  std::size_t skipped = 0;  // lines of mapfile, and how many it takes
+  std::size_t most = npos;
   std::vector<std::string> names;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i].text();
@@ -60,6 +61,11 @@ void Interpreter::read_text(const Node& node, const std::vector<Value>& words, c
     fills_list = fills_list || is_list_option(word);
     if (word.size() < 2 || with_value.find(word.back()) == std::string_view::npos || ++i >= words.size())
       continue;
+    if (reads_lines && (word.back() == 's' || word.back() == 'n')) {
+      std::size_t& count = word.back() == 's' ? skipped : most;
+      std::from_chars(words[i].text().data(), words[i].text().data() + words[i].text().size(), count);
+      if (word.back() == 'n' && count == 0) count = npos;
+    }
     if (word.back() == 'd' && reads_lines) separators = words[i].text();
     if (word.back() == 'd') whole = whole || words[i].empty();
   }
@@ -91,9 +97,13 @@ void Interpreter::read_text(const Node& node, const std::vector<Value>& words, c
   if (fills_list) {
     Variable list;
     list.is_list = true;
-    while (at < end) {
+    while (at < end && list.items.size() < most) {
       charge(20);
       Value item = next(false);
+      if (skipped > 0 && !only_mark(item.text())) {
+        --skipped;
+        continue;
+      }
       list.is_open = list.is_open || only_mark(item.text());
       list.items.insert_or_assign(std::ssize(list.items), std::move(item));
     }

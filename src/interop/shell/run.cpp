@@ -255,11 +255,42 @@ Flow Interpreter::run_if(const Node& node) {
   return run_node(node.children.back());
 }
 
+void Interpreter::forget_changes(const State& before) {
+  charge(100 * state_.variables.size());
+  for (auto& [name, variable] : state_.variables) {
+    const auto was = before.variables.find(name);
+    if (was == before.variables.end() || was->second == variable) continue;
+    if (variable.is_list) {
+      variable.is_open = true;
+    } else {
+      variable.items.insert_or_assign(0, Value(mark(Source::output, "$" + name), here()));
+    }
+  }
+}
+
+Flow Interpreter::run_uncertain(std::size_t body) {
+  if (leaves(body)) return Flow::goes_on;
+  charge(100 * state_.variables.size());
+  const State before = state_;
+  const Flow flow = run_node(body);
+  if (flow == Flow::returns || flow == Flow::exits) {
+    state_ = before;
+  } else {
+    forget_changes(before);
+  }
+  return Flow::goes_on;
+}
+
 Flow Interpreter::run_while(const Node& node) {
   for (;;) {
     const Flow of_test = run_node(node.children[0]);
     if (of_test != Flow::goes_on) return of_test;
     const bool goes_on = status_.value == (node.kind == Kind::loop_while);
+    // A plain run has no arguments, and none of what is set outside.
+    const bool of_command = std::all_of(
+        status_.unknowns.begin(), status_.unknowns.end(),
+        [&](std::size_t unknown) { return followed_.unknowns[unknown].source == Source::output; });
+    if (!status_.certain && of_command) run_uncertain(node.children[1]);
     if (!goes_on || !status_.certain) break;
     const std::size_t started = followed_.started.size();
     const Flow flow = run_node(node.children[1]);
@@ -272,14 +303,30 @@ Flow Interpreter::run_while(const Node& node) {
 }
 
 Flow Interpreter::run_for(const Node& node) {
-  const std::vector<Value> values = node.lists_words ? fields_of(node.words) : items_of("@");
+  std::vector<Value> values;
+  bool is_open = false;  // only a run knows how many times it runs
+  if (!node.lists_words) values = items_of("@");
+  for (const Word& word : node.words) {
+    for (Value& field : fields_of(word)) {
+      is_open = is_open || (this->is_open(word, field) && is_output(field));
+      values.push_back(std::move(field));
+    }
+  }
+  std::optional<State> before;
+  if (is_open) before = state_;
+  Flow flow = Flow::goes_on;
   for (const Value& value : values) {
     set(node.name, value);
-    const Flow flow = run_node(node.children[0]);
-    if (flow == Flow::breaks) break;
-    if (flow == Flow::returns || flow == Flow::exits) return flow;
+    flow = run_node(node.children[0]);
+    if (flow == Flow::breaks || flow == Flow::returns || flow == Flow::exits) break;
   }
-  return Flow::goes_on;
+  if (before) forget_changes(*before);
+  return flow == Flow::returns || flow == Flow::exits ? flow : Flow::goes_on;
+}
+
+bool Interpreter::is_output(const Value& value) const {
+  const auto mark = only_mark(value.text());
+  return mark && followed_.unknowns[*mark].source == Source::output;
 }
 
 Flow Interpreter::run_count(const Node& node) {

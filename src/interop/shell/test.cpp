@@ -6,6 +6,7 @@
 #include "headroom/core/contains.hpp"
 #include "interop/shell/expansion.hpp"
 #include "interop/shell/interpreter.hpp"
+#include "interop/shell/regex.hpp"
 
 namespace headroom::shell {
 namespace {
@@ -33,7 +34,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
 
 }  // namespace
 
-// An operand of a condition: its text, and as a pattern.
+// An operand of a condition: its text, and as a pattern; behind =~, as a regular expression.
 struct Operand {
   std::string text;
   std::string pattern;
@@ -157,7 +158,8 @@ class Test {
     const std::string a = shell_.plain(left);
     const std::string b = shell_.plain(right.text);
     const bool known = is_known(a) && is_known(b);
-    if (sign == "=~" || sign == "-ef" || sign == "-nt" || sign == "-ot") {
+    if (sign == "=~") return matched(a, right.pattern, std::move(result));
+    if (sign == "-ef" || sign == "-nt" || sign == "-ot") {
       result.certain = false;
       result.value = false;
       return result;
@@ -184,6 +186,21 @@ class Test {
                    : sign == "-le" ? *x <= *y
                    : sign == "-gt" ? *x > *y
                                    : *x >= *y;
+    return result;
+  }
+
+  Outcome matched(const std::string& text, const std::string& expression, Outcome result) {
+    shell_.charge(text.size() + expression.size());
+    const bool known = is_known(text) && is_known(expression);
+    const auto found = known ? match_regex(text, expression) : std::nullopt;
+    result.certain = result.certain && found.has_value();
+    result.value = found && !found->empty();
+    if (!result.value) return result;
+    Variable groups;
+    groups.is_list = true;
+    for (const std::string& group : *found)
+      groups.items.emplace(std::ssize(groups.items), Value(group, shell_.here()));
+    shell_.state_.variables.insert_or_assign("BASH_REMATCH", std::move(groups));
     return result;
   }
 
@@ -225,7 +242,11 @@ Outcome Interpreter::test(const std::vector<Value>& words) {
 Outcome Interpreter::condition(const std::vector<Word>& words) {
   std::vector<Operand> operands;
   operands.reserve(words.size());
-  for (const Word& word : words) operands.push_back({text_of(word).text(), pattern_of(word).text()});
+  bool is_regex = false;
+  for (const Word& word : words) {
+    operands.push_back({text_of(word).text(), (is_regex ? regex_of(word) : pattern_of(word)).text()});
+    is_regex = word.raw == "=~";
+  }
   return Test(*this, std::move(operands), true).run();
 }
 

@@ -54,6 +54,8 @@ class Value {
   void append(const Value& other) { append(other, 0, other.text_.size()); }
   void append(const Value& other, std::size_t from, std::size_t to);
 
+  friend bool operator==(const Value& x, const Value& y) { return x.text_ == y.text_; }
+
  private:
   [[nodiscard]] std::size_t place_index(std::size_t at) const;
 
@@ -70,6 +72,7 @@ struct Variable {
   std::string stands_for;  // declare -n: the variable that is meant
   std::map<std::int64_t, Value> items;
   std::vector<std::pair<std::string, Value>> named;
+  friend bool operator==(const Variable&, const Variable&) = default;
 };
 
 // Whether a text matches a pattern of *, ? and [ ], of which `quoted` characters stand for themselves.

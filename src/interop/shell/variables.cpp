@@ -94,6 +94,7 @@ std::optional<Value> Interpreter::value_of(const std::string& name) {
     const auto item = variable->items.find(0);
     return item == variable->items.end() ? std::nullopt : std::optional(item->second);
   }
+  if (name == "IFS") return Value(" \t\n", here());
   const auto given = given_.environment.find(name);
   if (given != given_.environment.end()) return Value(given->second, here());
   if (std::optional<std::string> of_job = variable_of_job(name)) return Value(std::move(*of_job), here());
@@ -122,12 +123,17 @@ std::optional<Value> Interpreter::item_of(const std::string& name, std::string_v
   return Value(mark(Source::output, fmt::format("${{{}[{}]}}", name, index)), here());
 }
 
+std::string Interpreter::separators() {
+  const std::optional<Value> value = value_of("IFS");
+  return value && is_known(value->text()) ? value->text() : " \t\n";
+}
+
 std::string Interpreter::size_of_open(const std::string& name, const Variable& list) {
-  for (const auto& [key, item] : list.items) {
-    const auto place = only_mark(item.text());
-    if (!place) continue;
+  const auto place =
+      list.items.size() == 1 ? only_mark(list.items.begin()->second.text()) : std::optional<std::size_t>();
+  if (place) {
     const Unknown& unknown = followed_.unknowns[*place];
-    if (unknown.source != Source::output) return item.text();  // --env gives it
+    if (unknown.source != Source::output) return mark_of(*place);  // --env gives it
     const bool of_job = unknown.text.find("scontrol show hostname") != std::string::npos &&
                         unknown.text.find('|') == std::string::npos && !unknown.text.ends_with("...)");
     if (const auto nodes = of_job ? variable_of_job("SLURM_NNODES") : std::nullopt) return *nodes;
@@ -146,6 +152,33 @@ std::vector<Value> Interpreter::items_of(const std::string& name) {
     values.emplace_back(mark(Source::environment, "${" + name + "[@]}"), here());
   }
   return values;
+}
+
+// NAME, or NAME[INDEX] of a list.
+void Interpreter::unset(const Value& word) {
+  const std::string& text = word.text();
+  const std::size_t bracket = text.ends_with(']') ? text.find('[') : std::string::npos;
+  if (bracket == std::string::npos || bracket == 0) {
+    set_names_.insert(text);
+    state_.variables.erase(text);
+    return;
+  }
+  Variable* const list = find(text.substr(0, bracket));
+  if (list == nullptr) return;
+  const std::string index = text.substr(bracket + 1, text.size() - bracket - 2);
+  if (list->is_associative) {
+    std::erase_if(list->named, [&](const auto& item) { return item.first == index; });
+    return;
+  }
+  const std::string number = number_of(index).text();
+  if (!is_known(number)) {
+    list->is_open = true;
+    return;
+  }
+  std::int64_t key = 0;
+  std::from_chars(number.data(), number.data() + number.size(), key);
+  if (key < 0 && !list->items.empty()) key += list->items.rbegin()->first + 1;
+  list->items.erase(key);
 }
 
 // Returns what the environment gives in the place of an argument that is absent: NAME=${3:-1}.
@@ -208,10 +241,8 @@ void Interpreter::assign(const Assignment& assignment) {
         list.items.insert_or_assign(next++, std::move(value));
         continue;
       }
-      // What only a run knows is split into items there, unless it is in quotes: "${NAME[@]}" is a list again.
-      const bool splits = !word.raw.starts_with('"') || word.raw.find("[@]}") != std::string::npos;
       for (Value& field : fields_of(word)) {
-        list.is_open = list.is_open || (splits && only_mark(field.text()));
+        list.is_open = list.is_open || is_open(word, field);
         list.items.insert_or_assign(next++, std::move(field));
       }
       if (list.items.size() > most_items) fail("makes a list of more than a million items");

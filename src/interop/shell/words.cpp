@@ -95,8 +95,20 @@ Value Interpreter::text_of(const Word& word) {
   return expansion.text();
 }
 
+// What only a run knows is split there, unless it is in quotes: "${NAME[@]}" is a list again.
+bool Interpreter::is_open(const Word& word, const Value& field) {
+  const bool is_quoted = word.raw.starts_with('"') && word.raw.find("[@]}") == std::string::npos;
+  return !is_quoted && only_mark(field.text());
+}
+
 Value Interpreter::pattern_of(const Word& word) {
   Expansion expansion(*this, Expansion::Mode::pattern);
+  expansion.add(word.raw, word.line, word.offset);
+  return expansion.text();
+}
+
+Value Interpreter::regex_of(const Word& word) {
+  Expansion expansion(*this, Expansion::Mode::regex);
   expansion.add(word.raw, word.line, word.offset);
   return expansion.text();
 }
