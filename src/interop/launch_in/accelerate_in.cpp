@@ -17,7 +17,7 @@ LaunchedRun read_deepspeed(const TreeFile& file, const LaunchOptions& options) {
   RunScale scale;
   take_deepspeed(run, scale);
   refuse_no_batch(run, {file.file, 0}, batches_of_deepspeed);
-  take_implied_micro(run, scale, batches_of_deepspeed);
+  need_gpus_for_micro(run, scale);
   run.rest(deepspeed_keys());
   settle(scale, builder);
   if (!scale.micro && !scale.global) assume_micro(builder);

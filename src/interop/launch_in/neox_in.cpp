@@ -108,7 +108,7 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
       "GPT-NeoX, megatron/neox_arguments/arguments.py, check_batch_parameters";
   take_stated_batches(run, scale, of_batches, 1);
   if (run.has("num_layers")) refuse_no_batch(run, {file.file, 0}, of_batches);
-  take_implied_micro(run, scale, of_batches);
+  need_gpus_for_micro(run, scale);
   if (!scale.micro && !scale.global) assume_micro(builder);
   take_sequence(run, {"seq_length"});
   if (run.on("sequence_parallel") && scale.tensor > 1)

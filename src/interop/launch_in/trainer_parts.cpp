@@ -344,36 +344,15 @@ void refuse_no_batch(TreeRun& run, const FilePlace& at, std::string_view source)
                         .at = at});
 }
 
-void take_implied_micro(TreeRun& run, RunScale& scale, std::string_view source) {
+void need_gpus_for_micro(TreeRun& run, RunScale& scale) {
   constexpr std::string_view name = "train_micro_batch_size_per_gpu";
   if (run.has(name) || !scale.global) return;
-  RunBuilder& builder = run.builder();
-  const Written* const batch = run.find("train_batch_size");
-  if (!scale.devices && scale.nodes && scale.devices_per_node)
-    scale.devices = *scale.nodes * *scale.devices_per_node;
-  if (!scale.devices) {
-    Written micro{std::string(name), {}, std::string(name), batch->at, {}};
-    micro.unknown =
-        "is train_batch_size / (accumulation x DP), and the file does not say the GPUs: give --micro-batch";
-    return builder.unresolved(micro, "micro_batch");
-  }
-  const std::int64_t ranks =
-      std::max<std::int64_t>(1, *scale.devices / (scale.tensor * scale.pipeline * scale.context));
-  const std::int64_t of_all = scale.accumulation.value_or(1) * ranks;
-  if (*scale.global % of_all != 0) {
-    return builder.refuse(
-        {.fields = {"global_batch", "micro_batch"},
-         .rule = fmt::format("must be a multiple of accumulation x DP ({} is not one of {})", *scale.global,
-                             of_all),
-         .source = std::string(source),
-         .written = batch->as_written,
-         .at = batch->at});
-  }
-  scale.micro = *scale.global / of_all;
-  builder.set("micro_batch", std::to_string(*scale.micro), batch);
-  builder.imply(fmt::format("the microbatch is train_batch_size / (accumulation x DP) = {} / {} = {}",
-                            *scale.global, of_all, *scale.micro),
-                batch);
+  if (!scale.accumulation) scale.accumulation = 1;
+  if (scale.devices || (scale.nodes && scale.devices_per_node)) return;
+  Written micro{std::string(name), {}, std::string(name), run.find("train_batch_size")->at, {}};
+  micro.unknown =
+      "is train_batch_size / (accumulation x DP), and the file does not say the GPUs: give --micro-batch";
+  run.builder().unresolved(micro, "micro_batch");
 }
 
 void take_deepspeed(TreeRun& run, RunScale& scale) {
