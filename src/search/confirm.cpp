@@ -170,6 +170,10 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
     front = std::move(again.pareto);
   }
   result.pareto = std::move(front);
+  if (result.plans.empty() && !dropped.empty()) {  // by what PyTorch would hold
+    result.rejected["device_memory"] += result.feasible;
+    result.feasible = 0;
+  }
   std::erase_if(dropped,
                 [&](const Candidate& it) { return contains(searched_of(it).space.ran_out, it.strategy); });
   if (result.plans.empty() && !dropped.empty() && !result.nearest) result.nearest = dropped.front();

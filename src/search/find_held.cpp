@@ -49,14 +49,8 @@ std::int64_t furthest_held(const Request& base, const Space& space, const Questi
   return held;
 }
 
-}  // namespace
-
-Found find_held(const Request& base, const Space& space, const Question& question, const Watch& watch) {
-  return find_held(base, space, question, std::array{base.workload.global_batch}, watch);
-}
-
-Found find_held(const Request& base, const Space& space, const Question& question,
-                std::span<const std::int64_t> global_batches, const Watch& watch) {
+Found find_held_in(const Request& base, const Space& space, const Question& question,
+                   std::span<const std::int64_t> global_batches, const Watch& watch) {
   Request tight = base;
   std::optional<std::int64_t> too_much;
   NarrowedSpace part{.space = space};
@@ -88,6 +82,24 @@ Found find_held(const Request& base, const Space& space, const Question& questio
     if (i == 0 && question.extreme == Extreme::max_sequence && global_batches.size() == 1)
       part = narrowed(base, space, question, *found.value, watch);
   }
+}
+
+}  // namespace
+
+Found find_held(const Request& base, const Space& space, const Question& question, const Watch& watch) {
+  return find_held(base, space, question, std::array{base.workload.global_batch}, watch);
+}
+
+Found find_held(const Request& base, const Space& space, const Question& question,
+                std::span<const std::int64_t> global_batches, const Watch& watch) {
+  Found found = find_held_in(base, space, question, global_batches, watch);
+  Space beyond = space;
+  beyond.tensor_parallel = wide_tensor_parallel_of(base, space);
+  const bool is_wider =
+      space.breadth == Breadth::wide && beyond.tensor_parallel != tensor_parallel_of(base, space);
+  if (found.value || found.stopped || !is_wider) return found;
+  Found wider = find_held_in(base, beyond, question, global_batches, watch);
+  return wider.value || wider.stopped ? wider : found;
 }
 
 }  // namespace headroom
