@@ -1,9 +1,9 @@
 #include "headroom/search/stage_mixes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <tuple>
 
 namespace headroom {
@@ -75,16 +75,51 @@ IndexedMix indexed(const std::vector<LayerChoice>& choices, std::size_t first, s
           .host = of_first * x.recompute.host + of_rest * y.recompute.host};
 }
 
-template <class Visit>
+// A corner that no mix of the choices exceeds downwards, with `from` to `to` layers of the first.
+IndexedMix corner_of(const std::vector<LayerChoice>& choices, const IndexedMix& from, const IndexedMix& to) {
+  constexpr double below_rounding = 1 - 1e-12;
+  const Bytes kept = below_rounding * std::min(from.kept, to.kept);
+  // What is above the kept bytes grows with the layers of the first, as fewer are freed before them.
+  const Bytes above = std::max(choices[from.rest].bytes.recomputed, from.highest - from.kept);
+  return {.first = from.first,
+          .rest = from.rest,
+          .first_layers = from.first_layers,
+          .kept = kept,
+          .highest = below_rounding * (kept + above),
+          .device = below_rounding * std::min(from.device, to.device),
+          .host = below_rounding * std::min(from.host, to.host)};
+}
+
+// Visits the mixes of some choices, but for ranges of which beats(corner) says that none is due.
+template <class Beats, class Visit>
 void visit_mixes(const std::vector<LayerChoice>& choices, const std::vector<std::size_t>& among,
-                 std::int64_t layers, Visit visit) {
+                 std::int64_t layers, const Beats& beats, const Visit& visit) {
+  constexpr std::int64_t few = 3;
   for (const std::size_t first : among) {
     visit(indexed(choices, first, first, layers, layers));
     for (const std::size_t rest : among) {
       const Bytes more = choices[first].bytes.recomputed;
       const Bytes less = choices[rest].bytes.recomputed;
       if (less > more || (less == more && rest <= first)) continue;
-      for (std::int64_t n = 1; n < layers; ++n) visit(indexed(choices, first, rest, n, layers));
+      const auto mix = [&](std::int64_t n) { return indexed(choices, first, rest, n, layers); };
+      const auto visit_range = [&](const auto& self, const IndexedMix& from, const IndexedMix& to) -> void {
+        const std::int64_t between = to.first_layers - from.first_layers - 1;
+        if (between < 1 || (between > few && beats(corner_of(choices, from, to)))) return;
+        if (between <= few) {
+          for (std::int64_t n = from.first_layers + 1; n < to.first_layers; ++n) visit(mix(n));
+          return;
+        }
+        const IndexedMix middle = mix(from.first_layers + between / 2 + 1);
+        self(self, from, middle);
+        visit(middle);
+        self(self, middle, to);
+      };
+      if (layers < 2) continue;
+      const IndexedMix from = mix(1);
+      const IndexedMix to = mix(layers - 1);
+      visit(from);
+      visit_range(visit_range, from, to);
+      if (layers > 2) visit(to);
     }
   }
 }
@@ -94,20 +129,63 @@ bool faster(const IndexedMix& x, const IndexedMix& y) {
          std::tie(y.time, y.highest, y.kept, y.first, y.rest, y.first_layers);
 }
 
-// Returns, of mixes sorted by time, those that save less or peak lower than all faster ones.
-std::vector<IndexedMix> front_of(std::vector<IndexedMix> mixes) {
+// Keeps, of mixes, those that save less or peak lower than all faster ones, by time.
+void keep_front(std::vector<IndexedMix>& mixes) {
   std::sort(mixes.begin(), mixes.end(), faster);
   std::map<Bytes, Bytes> lowest;  // by bytes kept: the least `highest`; both together rise and fall
-  std::vector<IndexedMix> front;
+  std::size_t kept = 0;
   for (const IndexedMix& mix : mixes) {
     auto after = lowest.upper_bound(mix.kept);
     if (after != lowest.begin() && std::prev(after)->second <= mix.highest) continue;
     while (after != lowest.end() && after->second >= mix.highest) after = lowest.erase(after);
     lowest[mix.kept] = mix.highest;
-    front.push_back(mix);
+    mixes[kept++] = mix;
   }
-  return front;
+  mixes.resize(kept);
 }
+
+// Tells quickly that a mix is worse than one of a front. Each of some levels of kept bytes has the mixes of the front that
+// keep no more and peak lower than all faster ones of them.
+class Bar {
+ public:
+  void raise(const std::vector<IndexedMix>& front) {
+    std::vector<Bytes> kept;
+    kept.reserve(front.size());
+    for (const IndexedMix& mix : front) kept.push_back(mix.kept);
+    std::sort(kept.begin(), kept.end());
+    levels_.clear();
+    for (std::size_t i = 0; i < most_levels && !kept.empty(); ++i) {
+      Level level{.kept = kept[i * (kept.size() - 1) / (most_levels - 1)], .mixes = {}};
+      if (!levels_.empty() && level.kept == levels_.back().kept) continue;
+      for (const IndexedMix& mix : front) {
+        if (mix.kept > level.kept) continue;
+        if (level.mixes.empty() || mix.highest < level.mixes.back().highest) level.mixes.push_back(mix);
+      }
+      levels_.push_back(std::move(level));
+    }
+  }
+
+  [[nodiscard]] bool beats(const IndexedMix& mix, Seconds least) const {
+    const auto level = std::upper_bound(levels_.begin(), levels_.end(), mix.kept,
+                                        [](Bytes kept, const Level& one) { return kept < one.kept; });
+    if (level == levels_.begin()) return false;
+    const std::vector<IndexedMix>& mixes = std::prev(level)->mixes;
+    const auto after = std::upper_bound(mixes.begin(), mixes.end(), least,
+                                        [](Seconds time, const IndexedMix& one) { return time < one.time; });
+    if (after == mixes.begin()) return false;
+    const IndexedMix& best = *std::prev(after);
+    const bool is_better = best.highest < mix.highest || best.kept < mix.kept || best.time < least;
+    return best.highest <= mix.highest && is_better;
+  }
+
+ private:
+  static constexpr std::size_t most_levels = 64;
+  struct Level {
+    Bytes kept;
+    std::vector<IndexedMix> mixes;  // by time
+  };
+  std::vector<Level> levels_;  // by bytes kept
+};
 
 // Returns, of choices from the most to the fewest saved bytes, those that recompute faster than all with
 // fewer saved bytes.
@@ -125,7 +203,14 @@ std::vector<std::size_t> quickest(const std::vector<LayerChoice>& choices) {
 
 RecomputeTime::RecomputeTime(std::vector<PassCost> backward, const HostRates& rates, const Software& software)
     : backward_(std::move(backward)), rates_(rates), software_(software) {
-  for (const PassCost& pass : backward_) without_ += pass_time(pass, rates, software);
+  for (const PassCost& pass : backward_) {
+    const Seconds takes = pass_time(pass, rates, software);
+    without_ += takes;
+    if (takes == Seconds(0)) continue;
+    const double q = software.blocking_launches ? 1 : rates.balance.value;
+    of_device_ += std::pow(device_time(pass) / takes, q - 1);
+    of_host_ += std::pow(pass.host / takes, q - 1);
+  }
 }
 
 Seconds RecomputeTime::seconds(Seconds device, Seconds host) const {
@@ -141,42 +226,41 @@ Seconds RecomputeTime::at_least(Seconds device, Seconds host) const {
   for (const PassCost& pass : backward_) {
     sum += std::max(device_time(pass) + device, pass.host + host);
   }
-  return sum - without_;
+  constexpr double rounding = 1e-12;
+  return std::max(sum, without_ + of_device_ * device + of_host_ * host - rounding * sum) - without_;
 }
 
 std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std::int64_t layers,
                                     const RecomputeTime& time) {
   // Mixes of the few fastest sets dominate nearly all others, so only mixes that pass them are priced. There
   // may be a hundred million mixes, of which few remain; dominated ones are dropped from time to time.
-  constexpr std::size_t many = std::size_t{1} << 20;
+  constexpr std::size_t many = std::size_t{1} << 18;
   std::vector<IndexedMix> mixes;
+  Bar bar;
   std::size_t most = many;
   const auto price = [&](IndexedMix mix) {
     mix.time = time.seconds(mix.device, mix.host);
+    if (bar.beats(mix, mix.time)) return;
     mixes.push_back(mix);
     if (mixes.size() < most) return;
-    mixes = front_of(std::move(mixes));
+    keep_front(mixes);
+    bar.raise(mixes);
     most = std::max(many, 2 * mixes.size());
   };
-  visit_mixes(choices, quickest(choices), layers, price);
-  std::vector<IndexedMix> bar = front_of(mixes);
-  const auto above = [lowest = std::optional<Bytes>()](const IndexedMix& mix) mutable {
-    if (lowest && mix.highest >= *lowest) return true;
-    lowest = mix.highest;
-    return false;
-  };
-  bar.erase(std::remove_if(bar.begin(), bar.end(), above), bar.end());  // by time, ever lower
+  visit_mixes(
+      choices, quickest(choices), layers, [](const IndexedMix&) { return false; }, price);
+  keep_front(mixes);
+  bar.raise(mixes);
   std::vector<std::size_t> all(choices.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  visit_mixes(choices, all, layers, [&](const IndexedMix& mix) {
-    const auto after =
-        std::upper_bound(bar.begin(), bar.end(), time.at_least(mix.device, mix.host),
-                         [](Seconds least, const IndexedMix& one) { return least < one.time; });
-    const bool beaten =
-        after != bar.begin() && (after - 1)->kept <= mix.kept && (after - 1)->highest <= mix.highest;
-    if (!beaten) price(mix);
+  const auto is_beaten = [&](const IndexedMix& mix) {
+    return bar.beats(mix, time.at_least(mix.device, mix.host));
+  };
+  visit_mixes(choices, all, layers, is_beaten, [&](const IndexedMix& mix) {
+    if (!is_beaten(mix)) price(mix);
   });
-  return front_of(std::move(mixes));
+  keep_front(mixes);
+  return mixes;
 }
 
 LayerMix mix_of(const IndexedMix& mix, const std::vector<KindChoices>& choices) {

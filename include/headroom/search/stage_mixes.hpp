@@ -49,12 +49,14 @@ class RecomputeTime {
 
   // Returns the added time if each chunk recomputes for `device` on the GPU and `host` on the CPU.
   [[nodiscard]] Seconds seconds(Seconds device, Seconds host) const;
-  // Returns a lower bound of seconds(), quickly.
+  // Returns a lower bound of seconds(), quickly: pass_time() is convex, so that it lies above its tangents.
   [[nodiscard]] Seconds at_least(Seconds device, Seconds host) const;
 
  private:
   std::vector<PassCost> backward_;
   Seconds without_;
+  double of_device_ = 0;  // slopes of the tangent without recomputation
+  double of_host_ = 0;
   const HostRates& rates_;
   const Software& software_;
 };
