@@ -298,7 +298,9 @@ bool RunBuilder::take(const LaunchKey& key, const Written& setting) {
     return true;
   }
   if (!setting.unknown.empty()) {
-    if (key.use != LaunchUse::unmodelled) unresolved(setting, key.target.substr(0, key.target.find('=')));
+    const std::string_view target = key.target.substr(0, key.target.find('='));
+    if (key.use == LaunchUse::member) drop_member(target);  // it takes the place of a value before it
+    if (key.use != LaunchUse::unmodelled) unresolved(setting, target);
     return true;
   }
   // A switch is on without a value, and those of Megatron-LM set many members.
