@@ -105,6 +105,13 @@ std::optional<std::string> Interpreter::printed(const std::vector<Value>& words)
     return text;
   }
   if (name == "seq") return sequence(words);
+  // The place of a program that starts runs: its name tells enough.
+  constexpr std::array<std::string_view, 7> starters{"deepspeed", "torchrun", "accelerate", "python",
+                                                     "python3",   "swift",    "srun"};
+  const bool looks_up =
+      name == "which" || (name == "command" && words.size() == 3 && words[1].text() == "-v");
+  if (looks_up && words.size() > 1 && contains(starters, std::string_view(words.back().text())))
+    return words.back().text();
   if (name == "getopt") return sorted_options(words);
   if (name == "dirname" && words.size() == 2) return path_directory(words[1].text());
   if (name == "basename" && words.size() > 1) {

@@ -449,8 +449,8 @@ void Expansion::add_command(std::string_view inside, bool quoted) {
   };
   const std::size_t first = inside.find_first_not_of(" \t\n");
   const std::string_view start = inside.substr(std::min(first, inside.size()));
-  constexpr std::array<std::string_view, 7> known{"echo",    "printf", "seq",   "basename",
-                                                  "dirname", "expr",   "getopt"};
+  constexpr std::array<std::string_view, 9> known{"echo", "printf", "seq",     "basename", "dirname",
+                                                  "expr", "getopt", "command", "which"};
   if (std::none_of(known.begin(), known.end(),
                    [&](std::string_view name) { return start.starts_with(name); }))
     return unknown();

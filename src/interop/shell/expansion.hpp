@@ -22,6 +22,9 @@ class Expansion {
   // Adds what a text expands to; `offset` and `line` are its own.
   void add(std::string_view raw, std::int64_t line, std::size_t offset, bool quoted = false);
 
+  // What a command prints (filters.cpp). None: only a run knows.
+  std::optional<std::string> printed_by(const Script& script, const Node& command);
+
   std::vector<Value> fields();
   Value text() { return std::move(current_); }
 
@@ -29,8 +32,6 @@ class Expansion {
   std::size_t add_dollar(std::string_view raw, std::size_t at, bool quoted);
   void add_parameter(std::string_view inside, bool quoted);
   void add_command(std::string_view inside, bool quoted);
-  // What commands print (filters.cpp). None: only a run knows.
-  std::optional<std::string> printed_by(const Script& script, const Node& command);
   std::vector<Value> words_of(const Node& command);
   void add_default(std::string_view word, bool quoted);
   void add_literal(std::string_view text, Place at, bool quoted);
@@ -53,6 +54,9 @@ class Expansion {
   bool splits_literals_ = false;  // in the word of ${NAME:+word}, whose blanks end fields
   Place at_;
 };
+
+// Whether `grep` finds what its words say in a line of a text. None: only a run knows, or it is no grep (filters.cpp).
+std::optional<bool> grep_finds(const std::vector<Value>& words, const std::string& text);
 
 // The next `separator` that stands in no quotes or brackets, or npos.
 std::size_t find_unquoted(std::string_view text, char separator);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "interop/shell/expansion.hpp"
+#include "interop/shell/regex.hpp"
 
 namespace headroom::shell {
 namespace {
@@ -107,6 +108,50 @@ std::optional<std::string> filtered(const std::vector<Value>& words, const std::
 }
 
 }  // namespace
+
+std::optional<bool> grep_finds(const std::vector<Value>& words, const std::string& text) {
+  const bool known = is_known(text) && std::all_of(words.begin(), words.end(),
+                                                   [](const Value& word) { return is_known(word.text()); });
+  if (!known || words.empty()) return std::nullopt;
+  const std::string& name = words.front().text();
+  if (name != "grep" && name != "egrep" && name != "fgrep") return std::nullopt;
+  std::string options = name == "egrep" ? "E" : name == "fgrep" ? "F" : "";
+  std::optional<std::string> pattern;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text();
+    if (word == "--") continue;
+    if (word == "-e" && i + 1 < words.size()) {
+      pattern = words[++i].text();
+    } else if (word.size() > 1 && word[0] == '-' && !pattern && words[i - 1].text() != "--") {
+      options += word == "--quiet" ? "q" : word.substr(1);
+    } else if (!pattern) {
+      pattern = word;
+    } else {
+      return std::nullopt;  // a file
+    }
+  }
+  const auto has = [&](char option) { return options.find(option) != std::string::npos; };
+  if (!pattern || options.find_first_not_of("qEFivwxsco") != std::string::npos) return std::nullopt;
+  std::string expression = *pattern;
+  if (has('F')) {
+    expression.clear();
+    for (const char c : *pattern) {
+      if (std::string_view("^$.[]()*+?{}|\\").find(c) != std::string_view::npos) expression += '\\';
+      expression += c;
+    }
+  }
+  const bool extended = has('E') || has('F') || has('w') || has('x');
+  if (extended && !has('E') && !has('F') && pattern->find_first_of("\\()+?{}|") != std::string::npos)
+    return std::nullopt;  // means something else in a basic expression
+  if (has('w')) expression = "(^|[^[:alnum:]_])(" + expression + ")([^[:alnum:]_]|$)";
+  if (has('x')) expression = "^(" + expression + ")$";
+  for (const std::string& line : fields_in(only_line(text), '\n')) {
+    const auto found = match_regex(line, expression, {.extended = extended, .ignores_case = has('i')});
+    if (!found) return std::nullopt;
+    if (found->empty() == has('v')) return true;
+  }
+  return false;
+}
 
 // What a command prints, or several with pipes between them; none: only a run knows.
 std::optional<std::string> Expansion::printed_by(const Script& script, const Node& command) {

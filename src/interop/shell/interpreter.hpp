@@ -119,6 +119,11 @@ class Interpreter {
   [[nodiscard]] bool is_output(const Value& value) const;
   Flow call(const Function& function, std::vector<Value> words);
   Flow run_pipeline(const Node& node);
+  // What `... | grep` says of texts that are known.
+  std::optional<bool> finds(const Node& node);
+  [[nodiscard]] std::string words_of(std::size_t command) const;  // as they are written
+  [[nodiscard]] bool sets_variables(std::size_t index) const;
+  void mark_condition(std::size_t test, std::size_t branch);
   // A file: with arguments of its own, or those of the script that sources it.
   Flow run_text(std::string_view text, const std::string& name);
   // A text that variables made: of `eval`, of `bash -c`.

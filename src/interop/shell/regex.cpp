@@ -23,11 +23,13 @@ bool may_take_long(const std::string& expression) {
 
 }  // namespace
 
-std::optional<std::vector<std::string>> match_regex(const std::string& text, const std::string& expression) {
+std::optional<std::vector<std::string>> match_regex(const std::string& text, const std::string& expression,
+                                                    RegexKind kind) {
   if (text.size() > longest_text || expression.size() > longest_expression || may_take_long(expression))
     return std::nullopt;
   regex_t compiled;
-  if (regcomp(&compiled, expression.c_str(), REG_EXTENDED) != 0) return std::nullopt;
+  const int flags = (kind.extended ? REG_EXTENDED : 0) | (kind.ignores_case ? REG_ICASE : 0);
+  if (regcomp(&compiled, expression.c_str(), flags) != 0) return std::nullopt;
   std::array<regmatch_t, 10> places{};
   const bool matches = regexec(&compiled, text.c_str(), places.size(), places.data(), 0) == 0;
   std::vector<std::string> found;

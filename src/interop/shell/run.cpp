@@ -7,6 +7,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "interop/shell/expansion.hpp"
 #include "interop/shell/interpreter.hpp"
 #include "io/text.hpp"
 
@@ -192,48 +193,8 @@ Flow Interpreter::run_apart(const std::vector<std::size_t>& children) {
 
 Flow Interpreter::run_pipeline(const Node& node) {
   for (const std::size_t child : node.children) run_apart({child});
+  if (const std::optional<bool> found = finds(node)) status_ = {.value = *found};
   return Flow::goes_on;
-}
-
-// Whether a branch ends the script, as one does that complains, or waits without end.
-bool Interpreter::leaves(std::size_t index) const {
-  const Node& branch = node(index);
-  if (branch.kind == Kind::loop_while) {
-    const Node& test = node(branch.children[0]);
-    const Node& first = test.children.empty() ? test : node(test.children.front());
-    return !first.words.empty() && (first.words.front().raw == "true" || first.words.front().raw == ":");
-  }
-  if (branch.kind == Kind::simple && !branch.words.empty()) {
-    const std::string& name = branch.words.front().raw;
-    if (name == "exit" || name == "return") return true;
-    const auto function = functions_.find(name);
-    if (function == functions_.end() || function->second.script != script_) return false;
-    const Node& body = node(function->second.node);
-    return std::any_of(body.children.begin(), body.children.end(), [&](std::size_t child) {
-      const Node& list = node(child);
-      return std::any_of(list.children.begin(), list.children.end(), [&](std::size_t command) {
-        const Node& one = node(command);
-        return one.kind == Kind::simple && !one.words.empty() && one.words.front().raw == "exit";
-      });
-    });
-  }
-  if (branch.kind != Kind::sequence && branch.kind != Kind::group) return false;
-  return std::any_of(branch.children.begin(), branch.children.end(),
-                     [&](std::size_t child) { return child != index && leaves(child); });
-}
-
-void Interpreter::note(const Outcome& outcome, bool taken) {
-  constexpr std::size_t most = 1000;
-  if (outcome.unknowns.empty() || followed_.conditions.size() >= most) return;
-  followed_.conditions.push_back({here(), taken, outcome.unknowns});
-}
-
-// `value`: what the condition, whose outcome is the status, says of the branch.
-bool Interpreter::takes_branch(std::size_t branch, bool value) {
-  if (status_.certain) return value;
-  const bool taken = value && !leaves(branch);
-  note(status_, taken);
-  return taken;
 }
 
 Flow Interpreter::run_if(const Node& node) {
@@ -246,6 +207,7 @@ Flow Interpreter::run_if(const Node& node) {
     line_ = this->node(node.children[2 * i]).line;
     certain = certain && status_.certain;
     const std::size_t branch = node.children[2 * i + 1];
+    mark_condition(node.children[2 * i], branch);
     if (!status_.certain && !possible && !leaves(branch)) possible = branch;
     if (takes_branch(branch, status_.value)) return run_node(branch);
   }
@@ -411,6 +373,12 @@ Flow Interpreter::run_simple(const Node& node) {
     return call(body, std::move(words));
   }
   if (const std::optional<Flow> flow = run_builtin(node, words)) return *flow;
+  if (const auto text = words.front().text().ends_with("grep") ? text_read_by(node) : std::nullopt) {
+    if (const std::optional<bool> found = grep_finds(words, text->text())) {
+      status_ = {.value = *found};
+      return Flow::goes_on;
+    }
+  }
   write_files(node, words);
   start(words, node);
   status_ = {.value = true, .certain = false, .unknowns = {}};
