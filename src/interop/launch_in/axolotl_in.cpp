@@ -78,7 +78,6 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
       {"sage_attention"},
       {"attention"},
       {"attn_implementation"},
-      {"eager_attention", LaunchUse::unmodelled, "attention without a fused kernel"},
       {"s2_attention", LaunchUse::unmodelled, "shifted sparse attention"},
       {"scaling_softmax"},
       {"gradient_checkpointing_kwargs.*"},

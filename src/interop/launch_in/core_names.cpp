@@ -30,7 +30,7 @@ std::string model_in(const std::string& text) {
     std::string_view part;  // in lower case, without "_", "-" and "."
     std::string_view ours;
   };
-  constexpr std::array<Meant, 103> models{{
+  constexpr std::array<Meant, 107> models{{
       {"gemma2b", "gemma-2b"},
       {"gemma7b", "gemma-7b"},
       {"gemma22b", "gemma-2-2b"},
@@ -107,6 +107,10 @@ std::string model_in(const std::string& text) {
       {"deepseekv316b", "deepseek-v2-lite"},  // of torchtitan, whose layers these are
       {"deepseekv3236b", "deepseek-v2"},
       {"deepseekv3", "deepseek-v3"},
+      {"deepseekv317b", ""},  // of Primus, with fewer layers and experts: its sizes are not at hand
+      {"deepseekv345b", ""},
+      {"deepseekv3305b", ""},
+      {"deepseekv3393b", ""},
       {"deepseekv2lite", "deepseek-v2-lite"},
       {"deepseekv2", "deepseek-v2"},
       {"kimik2", "kimi-k2"},

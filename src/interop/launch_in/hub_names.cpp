@@ -199,11 +199,19 @@ bool is_known_name(const std::string& name) {
          published_config(plain_name(name)) != nullptr;
 }
 
+// "17B" says that a model is another than the one without it.
+bool is_size(std::string_view word) {
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789."), word.size());
+  const std::string unit = lower_case(std::string(word.substr(digits)));
+  return digits > 0 && (unit == "b" || unit == "m" || unit == "t");
+}
+
 // The model that a name starts with, up to the end of a word: "DeepSeek-V3" of "DeepSeek-V3-config-verl". Empty: none.
 std::string known_start(std::string name) {
   name.erase(0, name.rfind('/') + 1);
   for (std::size_t end = name.find_last_of("-_"); end != std::string::npos && end > 0;
        end = name.find_last_of("-_")) {
+    if (is_size(std::string_view(name).substr(end + 1))) return "";
     name.resize(end);
     if (is_known_name(name)) return name;
   }

@@ -76,7 +76,8 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
     const std::size_t dot = setting.name.rfind('.');
     if (dot != std::string::npos) setting.name.erase(0, dot + 1);
   }
-  if (dotted) run.use_framework("Megatron-Bridge");
+  const bool of_nemo = program.name.find("megatron_gpt_") != std::string::npos;
+  if (dotted) run.use_framework(of_nemo ? "NeMo" : "Megatron-Bridge");
   for (const Value& word : extra) {
     if (shell::is_known(word.text())) continue;
     arguments.open = true;
@@ -101,9 +102,17 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
 // What reads the run that a program starts.
 enum class Reader : std::uint8_t { megatron, bridge, verl, configuration, trainer, engine };
 
+// verl's own programs, and others with the settings of its trainers [recipe.dapo.main_dapo].
+bool is_verl(std::string_view name, const std::vector<Written>& written) {
+  if (name.starts_with("verl.trainer.") || name == "fsdp_sft_trainer.py") return true;
+  return std::any_of(written.begin(), written.end(), [](const Written& setting) {
+    return setting.name.starts_with("actor_rollout_ref.actor.");
+  });
+}
+
 std::optional<Reader> reader_of(const Program& program, const std::vector<Written>& written,
                                 const std::string& config) {
-  if (program.name.starts_with("verl.trainer.")) return Reader::verl;
+  if (is_verl(program.name, written)) return Reader::verl;
   if (program.name == "swift" || program.name == "megatron" || are_openrlhf_words(written))
     return Reader::trainer;
   // Overrides that state a whole model, without a recipe in front.
@@ -163,6 +172,12 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, s
   return run;
 }
 
+// Sizes of the job that only a run knows.
+void tell_needs(const RunBuilder& job, LaunchedRun& run) {
+  const std::vector<LaunchRemark>& remarks = job.so_far().remarks;
+  run.remarks.insert(run.remarks.end(), remarks.begin(), remarks.end());
+}
+
 LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
                          const std::string& file, const LaunchOptions& options) {
   RunBuilder job(file, "", "");
@@ -172,7 +187,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   launch.devices_per_node = job.so_far().devices_per_node;
   launch.accelerate = accelerate_settings(script, program, file);
   if (are_swift_words(program.name, launch.written)) rename_of_swift(launch);
-  if (program.name == "trl") default_of_trl(launch, file_place(script, program.at));
+  if (are_trl_words(program.name, launch.written)) defaults_of_trl(launch, file_place(script, program.at));
   const bool of_openrlhf = are_openrlhf_words(launch.written);
   const bool pairs = trains_on_pairs(program.name, launch.written);
   if (of_openrlhf) rename_of_openrlhf(launch, pairs);
@@ -191,7 +206,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   }
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
   if (job.so_far().nodes && !run.devices) run.nodes = job.so_far().nodes;
-  for (const LaunchRemark& remark : job.so_far().remarks) run.remarks.push_back(remark);  // of missing sizes
+  tell_needs(job, run);
   return run;
 }
 
@@ -321,6 +336,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       std::optional<std::int64_t> devices;
       read_sizes(script, one.program, job, devices);
       run = read_bridge_words(std::move(one.written), devices, file, options);
+      tell_needs(job, run);
       break;
     }
     case Reader::verl: {
@@ -328,10 +344,12 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       std::optional<std::int64_t> devices;
       read_sizes(script, one.program, job, devices);
       const std::string& name = one.program.name;
-      const VerlTrainer trainer = name.ends_with(".fsdp_sft_trainer") ? VerlTrainer::fsdp_sft
-                                  : name.ends_with(".sft_trainer")    ? VerlTrainer::sft
-                                                                      : VerlTrainer::actor;
+      const bool of_fsdp = name.ends_with(".fsdp_sft_trainer") || name == "fsdp_sft_trainer.py";
+      const VerlTrainer trainer = of_fsdp                          ? VerlTrainer::fsdp_sft
+                                  : name.ends_with(".sft_trainer") ? VerlTrainer::sft
+                                                                   : VerlTrainer::actor;
       run = read_verl_words(std::move(one.written), file, options, devices, trainer);
+      if (trainer != VerlTrainer::actor) tell_needs(job, run);  // the actor's GPUs are settings
       break;
     }
     case Reader::configuration:

@@ -123,6 +123,16 @@ void read_recomputation(const MegatronSettings& asked, RunBuilder& run) {
     policy = "full";
     from = all == nullptr ? method : all;
   }
+  // [megatron/training/arguments.py, validate_args: it stands for the module moe of selective recomputation]
+  if (const Written* const experts = asked.find("moe_layer_recompute");
+      experts != nullptr && is_on(*experts) && policy != "full") {
+    const bool others = policy == "selective" && modules != nullptr;
+    return run.set("recompute_ops",
+                   others                  ? joined(modules->values, ",") + ",moe"
+                   : policy == "selective" ? "core_attn,moe"
+                                           : "moe",
+                   experts);
+  }
   if (policy.empty() || policy == "none" || policy == "null" || policy == "None") return;
   if (policy == "selective" && modules != nullptr && text_of_values(*modules) != "core_attn") {
     std::vector<std::string> names = modules->values;
@@ -430,6 +440,12 @@ void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run
       run.value("sequence_parallel") == "yes") {
     run.drop("sequence_parallel");
     run.imply("sequence parallelism is off at TP 1", asked.find("sequence_parallel"));
+  }
+  // Of 2021, whose arguments.py asserts nothing about TP.
+  if (const Written* const checkpoints = asked.find("distribute_checkpointed_activations");
+      checkpoints != nullptr && !unknown && run.value("tensor_parallel").value_or("1") == "1") {
+    run.drop("distribute_saved_activations");
+    run.imply("checkpoints stay whole at TP 1", checkpoints);
   }
   if (!arguments.model.empty()) run.name_model(arguments.model, nullptr);
   read_deepspeed(arguments.deepspeed_config, run);

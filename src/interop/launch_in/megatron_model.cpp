@@ -230,7 +230,7 @@ void read_experts(const MegatronSettings& asked, const std::string& at, RunBuild
     const Written* const setting = asked.find(argument);
     if (setting != nullptr && asked.number(*setting)) put(member, *asked.number(*setting), setting);
   }
-  const Written* const width = asked.find("moe_ffn_hidden_size");
+  const Written* const width = asked.first({"moe_ffn_hidden_size", "moe_intermediate_size"});
   if (width != nullptr && asked.number(*width)) put("feedforward", *asked.number(*width), width);
   const Written* const shared = asked.first({"num_shared_experts", "n_shared_experts"});
   if (shared != nullptr && width != nullptr && !asked.has("moe_shared_expert_intermediate_size") &&
@@ -263,7 +263,9 @@ void read_layers(const MegatronSettings& asked, const Written& setting, std::int
   const Written* const frequency = asked.find("moe_layer_freq");
   const Written* const first = asked.find("first_k_dense_replace");
   const Written* const interval = asked.find("expert_interval");
-  const Written* const from = frequency != nullptr ? frequency : interval;
+  const Written* from = frequency != nullptr ? frequency : interval;
+  // MindSpeed-LLM's spelling of no dense layers.
+  if (from != nullptr && from->unknown.empty() && text_of_values(*from) == "-1") from = nullptr;
   std::string text = from == nullptr ? "1" : text_of_values(*from);
   std::optional<std::vector<int>> which;
   if (first != nullptr && asked.number(*first) && from == nullptr) {

@@ -89,12 +89,19 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
     builder.set("data_sharding", "zero1", nullptr);
     builder.imply("Primus's pre_trainer takes the distributed optimizer where it is not written");
   }
-  if (run.on({"bf16"}) || !builder.value("precision")) builder.set("precision", "bf16", run.find("bf16"));
+  if (!builder.value("precision")) builder.set("precision", "bf16", run.find("bf16"));
   if (const Written* const peft = run.find("peft");
       peft != nullptr && text_of_values(*peft).find("lora") != std::string::npos) {
     const auto rank = run.count({"peft_dim", "lora_rank", "peft_config.dim"});
     builder.set("lora_rank", std::to_string(rank.value_or(16)), peft);
     if (!rank) builder.imply("an adapter has rank 16 where it is not written", peft);
+  }
+  if (const Written* const lora = run.find("lora.enabled"); lora != nullptr && is_on(*lora)) {
+    builder.use_software("nemo-2025");  // Megatron-Bridge has adapters
+    const auto rank = run.count({"lora.dim"});
+    builder.set("lora_rank", std::to_string(rank.value_or(16)), lora);
+    if (!rank) builder.imply("an adapter has rank 16 where it is not written", lora);
+    if (const Written* const targets = run.find("lora.target_modules")) take_lora_targets(*targets, builder);
   }
   if (run.has("num_layers") && !run.has("hidden_size")) {
     builder.member("layers", run.count("num_layers").value_or(1), run.find("num_layers"));

@@ -85,8 +85,20 @@ class Words {
            contains(commands, std::string_view(words_[at_ + 1].text()));
   }
 
+  // ms-swift's programs as modules or files: swift.cli.sft, swift/cli/sft.py, swift.cli._megatron.sft.
+  static std::string swift_program(std::string name) {
+    if (name.ends_with(".py")) name.resize(name.size() - 3);
+    std::replace(name.begin(), name.end(), '/', '.');
+    for (const std::string_view command : {"sft", "pt", "rlhf"}) {
+      if (name.ends_with(std::string("swift.cli._megatron.") + std::string(command))) return "megatron";
+      if (name.ends_with(std::string("swift.cli.") + std::string(command))) return "swift";
+    }
+    return "";
+  }
+
   bool take_program() {
-    program_.name = base_name(words_[at_].text());
+    const std::string of_swift = swift_program(words_[at_].text());
+    program_.name = of_swift.empty() ? std::string(base_name(words_[at_].text())) : of_swift;
     program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
     if (program_.name == "trl") split_for_accelerate();
     return true;
@@ -133,9 +145,7 @@ class Words {
         return read_launcher();
       }
       if (module == "accelerate" || module == "torchrun" || module == "axolotl") return std::nullopt;
-      program_.name = module;
-      program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
-      return true;
+      return take_program();
     }
     if (at_ < words_.size() && words_[at_].text().ends_with(".py")) return take_program();
     return std::nullopt;
@@ -147,9 +157,11 @@ class Words {
       const auto next = [&] { return at_ < words_.size() ? words_[at_].text() : std::string(); };
       if (option == "-np" || option == "-n" || option == "--np") {
         program_.processes = count_of(next());
+        if (!program_.processes) miss(program_.missing_size, next());
         ++at_;
       } else if (option == "-npernode" || option == "-N" || option == "--npernode" || option == "-ppn") {
         program_.processes_per_node = count_of(next());
+        if (!program_.processes_per_node) miss(program_.missing_each, next());
         ++at_;
       } else if (option == "-x" || option == "-H" || option == "--hostfile" || option == "-hostfile" ||
                  option == "-host" || option == "--host" || option == "--bind-to" || option == "-bind-to" ||

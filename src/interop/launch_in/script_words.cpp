@@ -71,6 +71,19 @@ bool takes_no_value(const Written& setting) {
   return is_megatron_switch(setting.name) && setting.name != "deepspeed";
 }
 
+// Hydra's flags take one value, and overrides of its configuration may follow any value: "model.layers=32".
+bool has_hydra_value(const Written& flag) {
+  return !flag.values.empty() &&
+         (flag.name == "config_name" || flag.name == "config_path" || flag.name == "config_dir");
+}
+bool is_dotted_name(std::string_view name) {
+  while (name.starts_with('+') || name.starts_with('~')) name.remove_prefix(1);
+  return name.find('.') != std::string_view::npos && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                  c == '.';
+         });
+}
+
 }  // namespace
 
 std::vector<Written> written_in(const shell::Followed& script, const std::vector<shell::Value>& words,
@@ -79,6 +92,13 @@ std::vector<Written> written_in(const shell::Followed& script, const std::vector
   bool complete = true;  // the last flag has its value: --flag=value
   const auto close = [&](Written& setting) {
     std::string marks;
+    if (setting.name == "deepspeed" || setting.name == "deepspeed_config") {
+      // In a folder that only a run knows: the file may be beside the script, and its name may say the stage.
+      for (std::string& value : setting.values) {
+        const std::string base = value.substr(value.rfind('/') + 1);
+        if (!shell::is_known(value) && shell::is_known(base) && base.ends_with(".json")) value = base;
+      }
+    }
     for (const std::string& value : setting.values) {
       if (!shell::is_known(value)) marks += value;
     }
@@ -104,9 +124,10 @@ std::vector<Written> written_in(const shell::Followed& script, const std::vector
       continue;
     }
     const std::size_t equals = text.find('=');
-    const bool overrides = equals != std::string::npos && equals > 0 &&
-                           shell::is_known(text.substr(0, equals)) &&
-                           (all.empty() || complete || all.back().as_written.find("--") != 0);
+    const std::string_view before = std::string_view(text).substr(0, equals);
+    const bool begins = all.empty() || complete || all.back().as_written.find("--") != 0 ||
+                        has_hydra_value(all.back()) || (!all.back().values.empty() && is_dotted_name(before));
+    const bool overrides = equals != std::string::npos && equals > 0 && shell::is_known(before) && begins;
     if (overrides) {
       if (!all.empty()) close(all.back());
       std::string name = text.substr(0, equals);

@@ -109,7 +109,7 @@ void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const W
   if (!adapter) return;
   builder.set("lora_rank", std::to_string(rank.value_or(rank_default)),
               rank ? run.find(names.lora_rank) : from);
-  if (!rank)
+  if (!rank && !run.is_open(names.lora_rank))
     builder.imply(fmt::format("{} is {} where it is not written", *names.lora_rank.begin(), rank_default),
                   from);
   if (dropout != nullptr) builder.set("lora_dropout", text_of_values(*dropout), dropout);
@@ -203,6 +203,15 @@ void take_sharding(TreeRun& run, RunScale& scale) {
   }
 }
 
+void step_loaded_weights(const Written* from, RunBuilder& builder) {
+  builder.set("main_params_dtype", "none", from);
+  if (!builder.value("exp_avg_dtype") && builder.value("optimizer").value_or("adam") == "adam") {
+    builder.set("exp_avg_dtype", "bf16", from);
+    builder.set("exp_avg_sq_dtype", "bf16", from);
+  }
+  builder.set("gradient_dtype", "bf16", from);
+}
+
 // transformers loads the weights in this dtype; AdamW steps what is loaded. FSDP makes fp32 main parameters of them, DeepSpeed its own.
 void take_loaded_dtype(TreeRun& run) {
   RunBuilder& builder = run.builder();
@@ -219,12 +228,7 @@ void take_loaded_dtype(TreeRun& run) {
                                       name.find("float16") != std::string::npos || name == "bf16";
   const bool sharded = builder.value("data_sharding").value_or("none") != "none";
   if (!half || sharded || builder.value("lora_rank")) return;
-  builder.set("main_params_dtype", "none", dtype);
-  if (!builder.value("exp_avg_dtype") && builder.value("optimizer").value_or("adam") == "adam") {
-    builder.set("exp_avg_dtype", "bf16", dtype);
-    builder.set("exp_avg_sq_dtype", "bf16", dtype);
-  }
-  builder.set("gradient_dtype", "bf16", dtype);
+  step_loaded_weights(dtype, builder);
   builder.imply("weights are loaded at 16 bits and the optimizer steps them: no fp32 main parameters", dtype);
 }
 
@@ -246,6 +250,23 @@ void take_liger(TreeRun& run) {
   run.builder().imply("Liger's loss holds the logits of few tokens at a time", liger);
 }
 
+// Ulysses, as DeepSpeed's [ms-swift, docs, Command-line-parameters, sequence_parallel_size].
+void take_sequence_parallel(TreeRun& run, RunScale& scale) {
+  const auto size = run.count({"sequence_parallel_size"}, "context_parallel");
+  if (!size || *size < 2) return;
+  scale.context = *size;
+  run.builder().set("context_parallel", std::to_string(*size), run.find("sequence_parallel_size"));
+  run.builder().set("cp_comm", "a2a", nullptr);
+}
+
+// Attention of transformers that keeps its scores [modeling_utils.py, _attn_implementation].
+void take_attention(TreeRun& run) {
+  const Written* eager = run.find({"attn_implementation", "attention_implementation", "attn_impl"});
+  if (eager != nullptr && lower_case(text_of_values(*eager)) != "eager") eager = nullptr;
+  if (const Written* const own = run.find("eager_attention"); own != nullptr && is_on(*own)) eager = own;
+  if (eager != nullptr) run.builder().member("kernels/attention", "unfused", eager);
+}
+
 LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const Written* adapter_at,
                     std::int64_t rank_default, const Written* checkpointing, std::span<const LaunchKey> table,
                     const LaunchOptions& options, RunScale scale) {
@@ -255,8 +276,10 @@ LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const
   take_quantization(run, adapter);
   if (builder.value("recompute") == std::nullopt) take_checkpointing(run, checkpointing);
   take_sharding(run, scale);
+  take_sequence_parallel(run, scale);
   take_loaded_dtype(run);
   take_liger(run);
+  take_attention(run);
   settle(scale, builder);
   run.rest(table);
   return builder.finish(options);

@@ -40,6 +40,8 @@ std::string stage_in_name(std::string_view name);
 // GPUs, sharding and precision of a configuration of accelerate, and what else it has.
 void take_accelerate(TreeRun& run, RunScale& scale);
 void take_sharding(TreeRun& run, RunScale& scale);
+// The optimizer steps weights of 16 bits, and its moments are as wide.
+void step_loaded_weights(const Written* from, RunBuilder& builder);
 void take_loaded_dtype(TreeRun& run);
 void take_checkpointing(TreeRun& run, const Written* setting);
 LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const Written* adapter_at,

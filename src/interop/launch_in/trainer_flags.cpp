@@ -75,21 +75,14 @@ void join_lengths(std::vector<Written>& written, std::string_view prompt, std::s
   setting.values = {std::to_string(both)};
 }
 
-// Renames CP and TP sizes as accelerate does. The batch is of the remaining data-parallel ranks
+// Renames a CP or TP size as accelerate does. The batch is of the remaining data-parallel ranks
 // [OpenRLHF, openrlhf/utils/deepspeed/deepspeed.py].
-void take_ranks_of_openrlhf(TrainerLaunch& launch) {
-  struct Renamed {
-    std::string_view theirs;
-    std::string_view ours;
-  };
-  for (const Renamed& name :
-       {Renamed{"ring_attn_size", "cp_size"}, Renamed{"ds_tensor_parallel_size", "tp_size"}}) {
-    const Written* const size = flag_of(launch.written, name.theirs);
-    if (size == nullptr) continue;
-    launch.accelerate.push_back(*size);
-    launch.accelerate.back().name = fmt::format("parallelism_config.parallelism_config_{}", name.ours);
-    std::erase_if(launch.written, [&](const Written& it) { return it.name == name.theirs; });
-  }
+void take_as_accelerate(TrainerLaunch& launch, std::string_view theirs, std::string_view ours) {
+  const Written* const size = flag_of(launch.written, theirs);
+  if (size == nullptr) return;
+  launch.accelerate.push_back(*size);
+  launch.accelerate.back().name = fmt::format("parallelism_config.parallelism_config_{}", ours);
+  std::erase_if(launch.written, [&](const Written& it) { return it.name == theirs; });
 }
 
 }  // namespace
@@ -189,10 +182,24 @@ void take_tuner(const Written& tuner, RunBuilder& builder) {
                                 printable(word)));
 }
 
-void default_of_trl(TrainerLaunch& launch, const FilePlace& at) {
-  if (!has_flag(launch.written, "gradient_checkpointing"))
-    launch.written.push_back(
-        {"gradient_checkpointing", {"true"}, "trl's default of gradient_checkpointing", at, ""});
+bool are_trl_words(std::string_view program, const std::vector<Written>& written) {
+  constexpr std::array<std::string_view, 7> own{
+      "dataset_text_field", "assistant_only_loss", "completion_only_loss", "packing_strategy",
+      "eval_packing",       "padding_free",        "dataset_kwargs"};
+  const bool is_own =
+      std::any_of(own.begin(), own.end(), [&](std::string_view name) { return has_flag(written, name); });
+  return program == "trl" || (is_own && !are_factory_words(program, written));
+}
+
+void defaults_of_trl(TrainerLaunch& launch, const FilePlace& at) {
+  const auto or_default = [&](const std::string& name, const std::string& value) {
+    if (!has_flag(launch.written, name))
+      launch.written.push_back({name, {value}, fmt::format("trl{}{}", default_of, name), at, ""});
+  };
+  or_default("gradient_checkpointing", "true");
+  const bool has_length = has_flag(launch.written, "max_seq_length") ||
+                          has_flag(launch.written, "max_completion_length");  // of GRPO
+  if (!has_length) or_default("max_length", "1024");
 }
 
 bool are_factory_words(std::string_view program, const std::vector<Written>& written) {
@@ -211,14 +218,34 @@ bool trains_on_pairs(std::string_view program, const std::vector<Written>& writt
 }
 
 bool are_openrlhf_words(const std::vector<Written>& written) {
-  return has_flag(written, "pretrain") &&
-         (has_flag(written, "micro_train_batch_size") || has_flag(written, "zero_stage"));
+  return (has_flag(written, "pretrain") &&
+          (has_flag(written, "micro_train_batch_size") || has_flag(written, "zero_stage"))) ||
+         has_flag(written, "train.micro_batch_size") || has_flag(written, "ds.zero_stage");
 }
 
 // Defaults: batches of 128, microbatches of 8 and sequences of 2048, stage 2 [OpenRLHF, openrlhf/cli/train_sft.py].
 void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs) {
   std::vector<Written>& written = launch.written;
   const FilePlace at = written.front().at;
+  // Of its releases whose flags are in groups.
+  rename(written, {{"model.model_name_or_path", "pretrain"},
+                   {"actor.model_name_or_path", "pretrain"},
+                   {"actor.num_nodes", "actor_num_nodes"},
+                   {"actor.num_gpus_per_node", "actor_num_gpus_per_node"},
+                   {"train.batch_size", "train_batch_size"},
+                   {"train.micro_batch_size", "micro_train_batch_size"},
+                   {"data.max_len", "max_len"},
+                   {"ds.zero_stage", "zero_stage"},
+                   {"ds.adam_offload", "adam_offload"},
+                   {"ds.packing_samples", "packing_samples"},
+                   {"ds.attn_implementation", "attn_implementation"},
+                   {"ds.ring_attn_size", "ring_attn_size"},
+                   {"ds.tensor_parallel_size", "ds_tensor_parallel_size"},
+                   {"model.gradient_checkpointing_enable", "gradient_checkpointing"},
+                   {"actor.gradient_checkpointing_enable", "gradient_checkpointing"}});
+  for (Written& setting : written) {
+    if (setting.name == "ds.param_dtype") setting.name = text_of_values(setting);
+  }
   const auto nodes = count_in_flag(written, "actor_num_nodes");
   const auto each = count_in_flag(written, "actor_num_gpus_per_node");
   std::int64_t devices = 0;
@@ -228,6 +255,7 @@ void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs) {
   }
   rename(written, {{"pretrain", "model_name_or_path"},
                    {"micro_train_batch_size", "per_device_train_batch_size"},
+                   {"target_modules", "lora_target_modules"},
                    {"max_len", "max_length"}});
   join_lengths(written, "prompt_max_len", "generate_max_len");
   const auto or_default = [&](const std::string& name, const std::string& value) {
@@ -241,7 +269,8 @@ void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs) {
   launch.global = *flag_of(written, "train_batch_size");
   std::erase_if(written, [](const Written& it) { return it.name == "train_batch_size"; });
   take_stage_flag(launch, "zero_stage", "adam_offload");
-  take_ranks_of_openrlhf(launch);
+  take_as_accelerate(launch, "ring_attn_size", "cp_size");
+  take_as_accelerate(launch, "ds_tensor_parallel_size", "tp_size");
 }
 
 bool are_deepspeed_chat_words(const std::vector<Written>& written) {
@@ -302,7 +331,7 @@ LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, c
   if (!adapter && way != "full")
     builder.problem(*tuner, fmt::format("must be full, lora or lora_llm, not '{}'", printable(way)));
   if (adapter) builder.use_software("nemo-2025");  // Megatron-Bridge has adapters
-  take_core(run, scale, {});
+  take_core(run, scale, {.expert_tensor_is_one = true});
   const auto or_default = [&](std::string_view field, const std::string& value, std::string_view name) {
     if (builder.value(field)) return;
     builder.set(field, value, nullptr);

@@ -21,8 +21,11 @@ void rename_of_swift(TrainerLaunch& launch);
 // Refuses ways to train that ms-swift does not have, and tells of those that are read as others.
 void take_tuner(const Written& tuner, RunBuilder& builder);
 
-// Layers are checkpointed unless the script says otherwise [trl/trainer/base_config.py, gradient_checkpointing].
-void default_of_trl(TrainerLaunch& launch, const FilePlace& at);
+// Of TRL's program, and of scripts and files with settings that only its trainers have.
+bool are_trl_words(std::string_view program, const std::vector<Written>& written);
+// Layers are checkpointed, and sequences are of 1,024 tokens, unless the script says otherwise [trl/trainer/base_config.py,
+// gradient_checkpointing; sft_config.py and dpo_config.py, max_length].
+void defaults_of_trl(TrainerLaunch& launch, const FilePlace& at);
 
 // Of LLaMA-Factory's program and its older scripts: --finetuning_type, --cutoff_len.
 bool are_factory_words(std::string_view program, const std::vector<Written>& written);

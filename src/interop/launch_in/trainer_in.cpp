@@ -303,7 +303,9 @@ LaunchedRun megatron_of_factory(TreeRun& run, const TrainerNames& names, bool ad
 }  // namespace
 
 LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options) {
-  return read_trainer_words({.written = flattened(file.root, file.file)}, file.file, options);
+  TrainerLaunch launch{.written = flattened(file.root, file.file)};
+  if (are_trl_words("", launch.written)) defaults_of_trl(launch, {file.file, 0});
+  return read_trainer_words(std::move(launch), file.file, options);
 }
 
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
@@ -415,8 +417,7 @@ LaunchedRun read_llama_factory_words(TrainerLaunch launch, const std::string& fi
   }
   if (run.on("use_unsloth_gc")) builder.set("offload_modules", "layer_input", run.find("use_unsloth_gc"));
   if (run.on("pure_bf16")) {
-    builder.set("main_params_dtype", "none", run.find("pure_bf16"));
-    builder.set("gradient_dtype", "bf16", run.find("pure_bf16"));
+    step_loaded_weights(run.find("pure_bf16"), builder);
   }
   return hf_like(run, names, adapter, type, 8, nullptr, factory_keys, options, scale);
 }
