@@ -142,6 +142,14 @@ TEST_CASE("launch forms: what forks of Megatron-LM add") {
             .empty());
 }
 
+TEST_CASE("launch forms: adapters of MindSpeed-LLM") {
+  const LaunchedRun run = of_words("torchrun --nproc_per_node 8" + megatron +
+                                   "--lora-r 8 --lora-alpha 32 --lora-target-modules query_key_value dense");
+  CHECK(run.software == "nemo-2025");
+  CHECK(value_in(run, "lora_rank") == "8");
+  CHECK(value_in(run, "lora_targets") == "linear_qkv,linear_proj");
+}
+
 TEST_CASE("launch forms: sizes of the job that only a run knows are needed") {
   CHECK(!need_in(of_words("mpirun -np $WORLD -npernode 4 python" + megatron), "$WORLD").empty());
   CHECK(!need_in(of_words("torchrun --nnodes=$N --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer "

@@ -14,6 +14,7 @@
 #include "headroom/io/catalog.hpp"
 #include "interop/launch_in/megatron_keys.hpp"
 #include "interop/launch_in/megatron_model.hpp"
+#include "interop/launch_in/trainer_parts.hpp"
 #include "interop/launch_in/tree_run.hpp"
 
 namespace headroom {
@@ -412,6 +413,21 @@ void read_deepspeed(const std::string& text, RunBuilder& run) {
   if (on_host("offload_param")) run.set("offload_parameters", "yes", nullptr);
 }
 
+// Adapters of MindSpeed-LLM, priced on the stack that has them.
+void read_adapters(const MegatronSettings& asked, RunBuilder& run) {
+  const Written* const rank = asked.find("lora_r");
+  const Written* const targets = asked.find("lora_target_modules");
+  if (rank == nullptr && targets != nullptr)
+    return run.leave_out(*targets, "adapters without --lora-r: all weights are counted as trained");
+  if (rank == nullptr) return;
+  if (!rank->unknown.empty()) return asked.tell_unknown(*rank, run, "lora_rank");
+  const std::int64_t size = asked.number(*rank).value_or(0);
+  if (size < 1) return run.problem(*rank, "must be a whole number above 0");
+  run.use_software("nemo-2025");
+  run.set("lora_rank", std::to_string(size), rank);
+  if (targets != nullptr) take_lora_targets(*targets, run);
+}
+
 }  // namespace
 
 void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run) {
@@ -457,6 +473,7 @@ void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run
   const std::optional<std::int64_t> devices =
       arguments.devices ? arguments.devices : fewest_devices(arguments, asked, run);
   read_recomputation(asked, run);
+  read_adapters(asked, run);
   read_sharding(asked, run, devices);
   read_precision(asked, run);
   read_optimizer(asked, run);

@@ -141,9 +141,16 @@ void take_lora_targets(const Written& setting, RunBuilder& builder) {
   for (const std::string& item : items) {
     if (item == "all" || item == "all-linear") return builder.set("lora_targets", "all-linear", &setting);
     std::string name = item.substr(item.rfind('.') + 1);
-    // Queries, keys and values as one linear, under the names of MPT and DBRX, Falcon and GLM, Phi-3, Baichuan.
-    constexpr std::array<std::string_view, 4> joined{"Wqkv", "query_key_value", "qkv_proj", "W_pack"};
-    if (contains(joined, std::string_view(name))) name = "linear_qkv";
+    // Queries, keys and values as one linear, under the names of MPT and DBRX, Falcon and GLM, Phi-3, Baichuan; and the
+    // linears of Megatron-LM's own layers, with MindSpeed-LLM's gate and up projection as "proj".
+    using Name = std::array<std::string_view, 2>;
+    constexpr std::array<Name, 8> other_names{
+        Name{"Wqkv", "linear_qkv"},      {"query_key_value", "linear_qkv"}, {"qkv_proj", "linear_qkv"},
+        {"W_pack", "linear_qkv"},        {"dense", "linear_proj"},          {"proj", "linear_fc1"},
+        {"dense_h_to_4h", "linear_fc1"}, {"dense_4h_to_h", "linear_fc2"}};
+    for (const auto& [theirs, ours] : other_names) {
+      if (name == theirs) name = std::string(ours);
+    }
     if (contains(known, std::string_view(name))) {
       if (("," + targets + ",").find("," + name + ",") == std::string::npos)
         targets += (targets.empty() ? "" : ",") + name;
