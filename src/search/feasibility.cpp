@@ -134,14 +134,31 @@ std::optional<Strategy> Feasibility::fitting_layout(const Space& space) {
 
 std::optional<Strategy> Feasibility::fitting_strategy(const Space& space) {
   const std::optional<Strategy> layout = fitting_layout(space);
-  if (!layout) return std::nullopt;
+  return layout ? leanest_strategy(*layout, space) : std::nullopt;
+}
+
+std::optional<Strategy> Feasibility::fitting_strategy(const Space& space, std::span<const Strategy> layouts) {
+  const Space lean = leanest_of(base_, space);
+  const Counts context = context_parallel_of(base_, space);
+  LayersByMemory by_memory(base_, lean);
+  for (const Strategy& layout : layouts) {
+    if (stops(watch_)) break;
+    if (allows(context, layout.context_parallel) && is_legal_layout(base_, layout) &&
+        fits(layout, lean, by_memory))
+      return leanest_strategy(layout, space);
+  }
+  return std::nullopt;
+}
+
+// Returns the strategy of a layout that fits with the least memory.
+std::optional<Strategy> Feasibility::leanest_strategy(const Strategy& layout, const Space& space) {
   const Space lean = leanest_of(base_, space);
   LayersByMemory by_memory(base_, lean);
-  const bool placed = by_memory.applies(*layout);
+  const bool placed = by_memory.applies(layout);
   std::optional<Strategy> least;
   Bytes least_peak;
-  for (const ShardingChoice& sharding : sharding_choices(base_, lean, *layout)) {
-    Strategy strategy = with_sharding(*layout, sharding);
+  for (const ShardingChoice& sharding : sharding_choices(base_, lean, layout)) {
+    Strategy strategy = with_sharding(layout, sharding);
     const Layout balanced = composer_.layout(strategy);
     for (const Recomputation& recompute : hopeful(balanced, strategy, lean, by_memory)) {
       strategy.recompute = recompute;

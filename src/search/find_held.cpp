@@ -19,11 +19,19 @@ Searched at_value(const Request& base, const Space& space, Extreme extreme, std:
   return at;
 }
 
+// Returns a strategy that fits: of the layouts if they are known, or else of the whole space.
+std::optional<Strategy> fitting_in(const Request& request, const Space& space, const KnownLayouts& known,
+                                   const Watch& watch) {
+  Feasibility feasibility(request, watch);
+  return known.layouts.empty() ? feasibility.fitting_strategy(space)
+                               : feasibility.fitting_strategy(space, known.layouts);
+}
+
 // Returns whether some strategy fits by the memory that PyTorch reserves. Tries ever leaner strategies.
-bool fits_held(const Searched& at, const Watch& watch) {
+bool fits_held(const Searched& at, const KnownLayouts& known, const Watch& watch) {
   Request tight = at.base;
   for (int i = 0; i < most_settling_tries; ++i) {
-    const std::optional<Strategy> fitting = Feasibility(tight, watch).fitting_strategy(at.space);
+    const std::optional<Strategy> fitting = fitting_in(tight, at.space, known, watch);
     if (!fitting) return false;
     const Candidate candidate = settled_candidate(at.base, {.strategy = *fitting});
     if (candidate.verdict == Verdict::fits) return true;
@@ -38,13 +46,14 @@ bool fits_held(const Searched& at, const Watch& watch) {
 // largest, to 1/64 of the range, since each value takes a simulation or more. Expects `held` to be such a
 // value.
 std::int64_t furthest_held(const Request& base, const Space& space, const Question& question,
-                           std::int64_t held, std::int64_t too_much, const Watch& watch) {
+                           const KnownLayouts& known, std::int64_t held, std::int64_t too_much,
+                           const Watch& watch) {
   constexpr int most_halvings = 6;
   for (int i = 0; i < most_halvings && !stops(watch); ++i) {
     const std::int64_t middle = held + (too_much - held) / 2 / question.step * question.step;
     if (middle <= held) break;
     tell(watch, finding, middle);
-    (fits_held(at_value(base, space, question.extreme, middle), watch) ? held : too_much) = middle;
+    (fits_held(at_value(base, space, question.extreme, middle), known, watch) ? held : too_much) = middle;
   }
   return held;
 }
@@ -53,25 +62,29 @@ Found find_held_in(const Request& base, const Space& space, const Question& ques
                    std::span<const std::int64_t> global_batches, const Watch& watch) {
   Request tight = base;
   std::optional<std::int64_t> too_much;
-  NarrowedSpace part{.space = space};
+  KnownLayouts known;
   for (int i = 0;; ++i) {
-    Found found = find(tight, part.space, question, global_batches, watch);
-    if (found.value.value_or(0) < part.from && !found.stopped) {
-      part = {.space = space};
+    Found found{.question = question};
+    if (!known.layouts.empty()) {
+      found.value = longest_sequence(tight, space, question, known, watch);
+      found.stopped = stops(watch);
+    }
+    if (!found.value && !found.stopped) {
+      known = {};
       found = find(tight, space, question, global_batches, watch);
     }
     // A microbatch or a time limit needs other strategies than the leanest.
     if (!found.value || found.stopped || question.within || question.run || i == most_settling_tries)
       return found;
-    const Searched at = at_value(base, part.space, question.extreme, *found.value);
+    const Searched at = at_value(base, space, question.extreme, *found.value);
     Request leaner = at.base;
     leaner.system.memory = tight.system.memory;
-    const std::optional<Strategy> fitting = Feasibility(leaner, watch).fitting_strategy(at.space);
+    const std::optional<Strategy> fitting = fitting_in(leaner, at.space, known, watch);
     found.stopped = stops(watch);
     if (!fitting) return found;
     const Candidate candidate = settled_candidate(at.base, {.strategy = *fitting});
     if (candidate.verdict == Verdict::fits) {
-      if (too_much) found.value = furthest_held(base, part.space, question, *found.value, *too_much, watch);
+      if (too_much) found.value = furthest_held(base, space, question, known, *found.value, *too_much, watch);
       found.stopped = stops(watch);
       return found;
     }
@@ -80,7 +93,7 @@ Found find_held_in(const Request& base, const Space& space, const Question& ques
     if (most <= Bytes(0)) return found;
     tight.system.memory = most;
     if (i == 0 && question.extreme == Extreme::max_sequence && global_batches.size() == 1)
-      part = narrowed(base, space, question, *found.value, watch);
+      known = known_layouts(base, space, question, *found.value, watch);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -38,6 +37,16 @@ class SequenceFinder {
  public:
   SequenceFinder(const Request& base, const Space& space, const Question& question, const Watch& watch)
       : base_(base), space_(space), question_(question), watch_(watch) {}
+  // Looks at sequences from `known.from` on.
+  SequenceFinder(const Request& base, const Space& space, const Question& question, const KnownLayouts& known,
+                 const Watch& watch)
+      : base_(base),
+        space_(space),
+        question_(question),
+        watch_(watch),
+        from_(known.from),
+        fitting_(known.layouts),
+        all_fitting_(true) {}
 
   // Sequences that the ranks of every tensor- and context-parallel size divide admit equal strategies, and no
   // strategy needs less memory for a longer one. Among these, the limit is bisected. In between, sequence and
@@ -47,13 +56,23 @@ class SequenceFinder {
     const auto holds = [&](std::int64_t sequence) {
       return question_.within ? fits_at(sequence, base_, space_, question_, watch_) : fits(sequence);
     };
-    const std::int64_t alike = largest(unit, unit, question_.most, holds).value_or(0);
+    const std::int64_t alike = largest(unit, std::max(from_, unit), question_.most, holds).value_or(0);
+    if (alike < from_) return std::nullopt;
     const std::int64_t step = question_.step;
     for (std::int64_t sequence = std::min(alike + unit - step, question_.most / step * step);
          sequence > alike && !stops(watch_); sequence -= step) {
       if (holds(sequence)) return sequence;
     }
     return alike > 0 ? std::optional(alike) : std::nullopt;
+  }
+
+  // Returns whether a layout that fits at the length that run() found has a context-parallel size that a search at that
+  // length tries.
+  [[nodiscard]] bool has_layout_of(const Space& space, std::int64_t longest) const {
+    const Counts counts = context_parallel_of(with_sequence(longest), space);
+    return longest == longest_ && std::any_of(fitting_.begin(), fitting_.end(), [&](const Strategy& layout) {
+             return allows(counts, layout.context_parallel);
+           });
   }
 
  private:
@@ -97,6 +116,7 @@ class SequenceFinder {
   const Space& space_;
   const Question& question_;
   const Watch& watch_;
+  std::int64_t from_ = 0;
   std::int64_t longest_ = 0;       // that was found to fit
   std::vector<Strategy> fitting_;  // layouts in which it does: one, or all of them
   bool all_fitting_ = false;
@@ -108,32 +128,35 @@ class SequenceFinder {
 std::optional<std::int64_t> longest_sequence(const Request& base, const Space& space,
                                              const Question& question, const Watch& watch) {
   Space any = with_any_context(base, space, question);
-  const std::optional<std::int64_t> longest = SequenceFinder(base, any, question, watch).run();
-  if (!longest || stops(watch) || fits_at(*longest, base, space, question, watch)) return longest;
+  SequenceFinder finder(base, any, question, watch);
+  const std::optional<std::int64_t> longest = finder.run();
+  if (!longest || stops(watch) || finder.has_layout_of(space, *longest) ||
+      fits_at(*longest, base, space, question, watch))
+    return longest;
   any.context_parallel = context_parallel_of(base, space);
   return SequenceFinder(base, any, question, watch).run();
 }
 
-NarrowedSpace narrowed(const Request& base, const Space& space, const Question& question,
-                       std::int64_t longest, const Watch& watch) {
+std::optional<std::int64_t> longest_sequence(const Request& base, const Space& space,
+                                             const Question& question, const KnownLayouts& known,
+                                             const Watch& watch) {
+  const Space any = with_any_context(base, space, question);
+  SequenceFinder finder(base, any, question, known, watch);
+  const std::optional<std::int64_t> longest = finder.run();
+  return longest && finder.has_layout_of(space, *longest) ? longest : std::nullopt;
+}
+
+KnownLayouts known_layouts(const Request& base, const Space& space, const Question& question,
+                           std::int64_t longest, const Watch& watch) {
   const Space any = with_any_context(base, space, question);
   const std::int64_t unit = alike_unit(base, any, question);
-  NarrowedSpace part{.space = space, .from = longest / 4 * 3 / unit * unit};
-  if (part.from == 0) return part;
+  KnownLayouts known{.layouts = {}, .from = longest / 4 * 3 / unit * unit};
+  if (known.from == 0) return known;
   Request request = base;
-  request.workload.sequence = part.from;
-  const std::vector<Strategy> layouts = Feasibility(request, watch).fitting_layouts(any);
-  if (layouts.empty() || stops(watch)) return {.space = space, .from = 0};
-  const auto keep = [&](Counts& counts, std::int64_t Strategy::*size) {
-    std::set<std::int64_t> sizes;
-    for (const Strategy& layout : layouts) sizes.insert(layout.*size);
-    counts.only.assign(sizes.begin(), sizes.end());
-  };
-  keep(part.space.tensor_parallel, &Strategy::tensor_parallel);
-  keep(part.space.pipeline_parallel, &Strategy::pipeline_parallel);
-  keep(part.space.virtual_pipeline, &Strategy::virtual_pipeline);
-  keep(part.space.data_parallel, &Strategy::data_parallel);
-  return part;
+  request.workload.sequence = known.from;
+  known.layouts = Feasibility(request, watch).fitting_layouts(any);
+  if (stops(watch)) known.layouts.clear();
+  return known;
 }
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "headroom/plan/plan.hpp"
 #include "headroom/search/find.hpp"
@@ -16,15 +17,21 @@ namespace headroom {
 std::optional<std::int64_t> longest_sequence(const Request& base, const Space& space,
                                              const Question& question, const Watch& watch);
 
-// A part of a space that no layout is missing from which fits at `from` tokens or more.
-struct NarrowedSpace {
-  Space space;
+// All layouts of a space that fit at `from` tokens, in the space's order. No others fit at longer sequences or in less
+// memory.
+struct KnownLayouts {
+  std::vector<Strategy> layouts;
   std::int64_t from = 0;
 };
 
-// Returns the part of the space for sequences from about 3/4 of `longest`, the longest that fit: it has only the
-// sizes of layouts that fit there, since no others fit at longer sequences or in less memory.
-NarrowedSpace narrowed(const Request& base, const Space& space, const Question& question,
-                       std::int64_t longest, const Watch& watch);
+// Returns the layouts that fit at about 3/4 of `longest`, the longest that fit.
+KnownLayouts known_layouts(const Request& base, const Space& space, const Question& question,
+                           std::int64_t longest, const Watch& watch);
+
+// Returns the same, from `known.from` on, in no more memory than the layouts were found with. Returns nothing if it is
+// shorter or if the layouts do not tell.
+std::optional<std::int64_t> longest_sequence(const Request& base, const Space& space,
+                                             const Question& question, const KnownLayouts& known,
+                                             const Watch& watch);
 
 }  // namespace headroom

@@ -44,6 +44,8 @@ class Feasibility {
   std::optional<Strategy> fitting_layout(const Space& space);
   // Returns the strategy of the first fitting layout that needs the least memory.
   std::optional<Strategy> fitting_strategy(const Space& space);
+  // The same, of the given layouts, those that fit in the space among them.
+  std::optional<Strategy> fitting_strategy(const Space& space, std::span<const Strategy> layouts);
   // Returns all layouts of the space that have a strategy that fits.
   std::vector<Strategy> fitting_layouts(const Space& space);
   // Returns the given layouts that are legal and have a strategy that fits.
@@ -61,6 +63,7 @@ class Feasibility {
   [[nodiscard]] std::vector<Recomputation> hopeful(const Layout& balanced, Strategy strategy,
                                                    const Space& space, LayersByMemory& by_memory) const;
   bool fits(const Strategy& layout, const Space& lean, LayersByMemory& by_memory);
+  std::optional<Strategy> leanest_strategy(const Strategy& layout, const Space& space);
   bool fits_within(const Strategy& layout, const Space& space, LayersByMemory& by_memory, Seconds most);
 
   // Returns whether a layout of the space satisfies `enough`. Stops at the first one that does.
