@@ -161,10 +161,13 @@ void check_rates(const Performance& performance, Document& document) {
   below("flash_attention", "tile_peak", flash.tile_peak, device.half_peak, "half_peak");
   below("flash_attention", "power_cap", flash.power_cap, device.half_peak, "half_peak");
   ratios("flash_attention", flash.held_out_ratios);
-  if (flash.overlap_order.value < 1) {
-    document.report(at("flash_attention") / "overlap_order" / "value",
-                    fmt::format("must be at least 1 (found {})", flash.overlap_order.value));
-  }
+  // The order of a smooth maximum.
+  const auto at_least_one = [&](const char* group, const char* name, double order) {
+    if (order < 1)
+      document.report(at(group) / name / "value", fmt::format("must be at least 1 (found {})", order));
+  };
+  at_least_one("flash_attention", "overlap_order", flash.overlap_order.value);
+  at_least_one("host", "balance", rates.host.balance.value);
   visit_rates(rates, [&](std::string_view group, std::string_view name, const auto& rate) {
     if constexpr (std::is_same_v<decltype(rate), const Sourced<double>&>) {
       if (rate.value <= 1 || !contains(shares, name)) return;

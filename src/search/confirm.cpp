@@ -170,7 +170,7 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
     front = std::move(again.pareto);
   }
   result.pareto = std::move(front);
-  if (result.plans.empty() && !dropped.empty()) {  // by what PyTorch would hold
+  if (result.plans.empty() && !dropped.empty()) {  // every plan exceeds the memory that PyTorch would reserve
     result.rejected["device_memory"] += result.feasible;
     result.feasible = 0;
   }

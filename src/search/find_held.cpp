@@ -106,11 +106,10 @@ Found find_held(const Request& base, const Space& space, const Question& questio
 Found find_held(const Request& base, const Space& space, const Question& question,
                 std::span<const std::int64_t> global_batches, const Watch& watch) {
   Found found = find_held_in(base, space, question, global_batches, watch);
+  if (found.value || found.stopped || space.breadth != Breadth::wide) return found;
   Space beyond = space;
   beyond.tensor_parallel = wide_tensor_parallel_of(base, space);
-  const bool is_wider =
-      space.breadth == Breadth::wide && beyond.tensor_parallel != tensor_parallel_of(base, space);
-  if (found.value || found.stopped || !is_wider) return found;
+  if (beyond.tensor_parallel == tensor_parallel_of(base, space)) return found;
   Found wider = find_held_in(base, beyond, question, global_batches, watch);
   return wider.value || wider.stopped ? wider : found;
 }

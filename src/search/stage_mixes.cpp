@@ -75,12 +75,12 @@ IndexedMix indexed(const std::vector<LayerChoice>& choices, std::size_t first, s
           .host = of_first * x.recompute.host + of_rest * y.recompute.host};
 }
 
-// A corner that no mix of the choices exceeds downwards, with `from` to `to` layers of the first.
-IndexedMix corner_of(const std::vector<LayerChoice>& choices, const IndexedMix& from, const IndexedMix& to) {
+// Returns lower bounds of the bytes and times of all mixes between `from` and `to`.
+IndexedMix corner_of(const IndexedMix& from, const IndexedMix& to) {
   constexpr double below_rounding = 1 - 1e-12;
   const Bytes kept = below_rounding * std::min(from.kept, to.kept);
   // What is above the kept bytes grows with the layers of the first, as fewer are freed before them.
-  const Bytes above = std::max(choices[from.rest].bytes.recomputed, from.highest - from.kept);
+  const Bytes above = from.highest - from.kept;
   return {.first = from.first,
           .rest = from.rest,
           .first_layers = from.first_layers,
@@ -90,11 +90,11 @@ IndexedMix corner_of(const std::vector<LayerChoice>& choices, const IndexedMix& 
           .host = below_rounding * std::min(from.host, to.host)};
 }
 
-// Visits the mixes of some choices, but for ranges of which beats(corner) says that none is due.
+// Visits the mixes of some choices. Skips a range of layers if beats() holds for its corner.
 template <class Beats, class Visit>
 void visit_mixes(const std::vector<LayerChoice>& choices, const std::vector<std::size_t>& among,
                  std::int64_t layers, const Beats& beats, const Visit& visit) {
-  constexpr std::int64_t few = 3;
+  constexpr std::int64_t few = 3;  // a corner costs as much as a mix
   for (const std::size_t first : among) {
     visit(indexed(choices, first, first, layers, layers));
     for (const std::size_t rest : among) {
@@ -104,7 +104,7 @@ void visit_mixes(const std::vector<LayerChoice>& choices, const std::vector<std:
       const auto mix = [&](std::int64_t n) { return indexed(choices, first, rest, n, layers); };
       const auto visit_range = [&](const auto& self, const IndexedMix& from, const IndexedMix& to) -> void {
         const std::int64_t between = to.first_layers - from.first_layers - 1;
-        if (between < 1 || (between > few && beats(corner_of(choices, from, to)))) return;
+        if (between < 1 || (between > few && beats(corner_of(from, to)))) return;
         if (between <= few) {
           for (std::int64_t n = from.first_layers + 1; n < to.first_layers; ++n) visit(mix(n));
           return;
@@ -144,8 +144,8 @@ void keep_front(std::vector<IndexedMix>& mixes) {
   mixes.resize(kept);
 }
 
-// Tells quickly that a mix is worse than one of a front. Each of some levels of kept bytes has the mixes of the front that
-// keep no more and peak lower than all faster ones of them.
+// Rejects mixes that a mix of the front dominates. Each level holds the front's mixes with at most its kept bytes, by
+// time, with ever lower peaks. Levels are quantiles of the kept bytes: 64 find nearly all that are dominated.
 class Bar {
  public:
   void raise(const std::vector<IndexedMix>& front) {
@@ -234,7 +234,7 @@ std::vector<IndexedMix> stage_mixes(const std::vector<LayerChoice>& choices, std
                                     const RecomputeTime& time) {
   // Mixes of the few fastest sets dominate nearly all others, so only mixes that pass them are priced. There
   // may be a hundred million mixes, of which few remain; dominated ones are dropped from time to time.
-  constexpr std::size_t many = std::size_t{1} << 18;
+  constexpr std::size_t many = std::size_t{1} << 18;  // 16 MiB
   std::vector<IndexedMix> mixes;
   Bar bar;
   std::size_t most = many;

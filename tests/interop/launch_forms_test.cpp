@@ -89,6 +89,10 @@ TEST_CASE("launch forms: OpenRLHF's flags in groups") {
       "--lora_rank 8 --target_modules q_proj v_proj");
   CHECK(value_in(adapters, "lora_targets").find("q") != std::string::npos);
   CHECK(value_in(adapters, "lora_targets").find("linear_fc1") == std::string::npos);
+  const LaunchedRun grouped = of_words(
+      "deepspeed --num_gpus 8 --module openrlhf.cli.train_sft --model.model_name_or_path Qwen/Qwen2.5-7B "
+      "--ds.zero_stage 2 --ds.lora.rank 8 --ds.lora.target_modules q_proj");
+  CHECK(value_in(grouped, "lora_rank") == "8");
 }
 
 TEST_CASE("launch forms: TRL's defaults hold where its settings are") {
@@ -100,8 +104,12 @@ TEST_CASE("launch forms: TRL's defaults hold where its settings are") {
   CHECK(value_in(trl, "recompute") == "full");
   CHECK(value_in(of_words(trainer), "sequence").empty());
   CHECK(value_in(of_words(trainer), "recompute").empty());
-  CHECK(value_in(of_words(trainer + " --dataset_text_field text --max_seq_length 4096"), "sequence") ==
-        "4096");
+  for (const std::string name : {"max_seq_length", "max_seq_len", "seq_length", "model_max_length"}) {
+    const LaunchedRun run = of_words(trainer + " --dataset_text_field text --" + name + " 4096");
+    CHECK(value_in(run, "sequence") == "4096");
+  }
+  const LaunchedRun swift = of_words("NPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B --packing_strategy x");
+  CHECK(value_in(swift, "sequence").empty());
 }
 
 TEST_CASE("launch forms: eager attention keeps its scores") {
@@ -129,10 +137,13 @@ TEST_CASE("launch forms: what forks of Megatron-LM add") {
   const std::string experts =
       " --swiglu --disable-bias-linear --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm ";
   const std::string start = "torchrun --nproc_per_node 8" + megatron + experts;
-  CHECK(value_in(of_words(start + "--moe-layer-recompute"), "recompute_ops") == "moe");
-  CHECK(value_in(of_words(start + "--moe-layer-recompute --recompute-granularity full --recompute-method "
-                                  "uniform --recompute-num-layers 1"),
-                 "recompute") == "full");
+  CHECK(value_in(of_words(start + "--moe-layer-recompute"), "recompute_ops") == "core_attn,moe");
+  CHECK(value_in(of_words(start + "--moe-layer-recompute --recompute-granularity selective "
+                                  "--recompute-modules moe layernorm"),
+                 "recompute_ops") == "moe,layernorm");
+  CHECK_THROWS_AS(of_words(start + "--moe-layer-recompute --recompute-granularity full --recompute-method "
+                                   "uniform --recompute-num-layers 1"),
+                  InputError);
   const LaunchedRun narrow = of_words(start + "--moe-intermediate-size 256 --moe-layer-freq -1");
   REQUIRE(narrow.model);
   CHECK(narrow.model->architecture.experts->feedforward == 256);
@@ -179,10 +190,24 @@ TEST_CASE("launch forms: conditions of grep are followed, and those of other com
   CHECK(value_in(tensor("grep -qiw USE <<< \"$ARGS\""), "tensor_parallel") == "2");
   CHECK(value_in(tensor("grep -qF 'use.tp' <<< \"$ARGS\""), "tensor_parallel") == "1");
   CHECK(value_in(tensor("grep -qE 'no|(use)-tp$' <<< 'use-tp'"), "tensor_parallel") == "2");
+  CHECK(value_in(tensor("printf '%s\\n' a b tp | grep -qx tp"), "tensor_parallel") == "2");
+  CHECK(value_in(tensor("grep -q -e none -e tp <<< \"$ARGS\""), "tensor_parallel") == "2");
+  CHECK(value_in(tensor("echo \"$((TP++))\" | grep -q 5"), "tensor_parallel") == "1");
   const LaunchedRun open = tensor("lscpu | grep -q AMD");
   CHECK(value_in(open, "tensor_parallel") == "2");
   CHECK(need_in(open, "lscpu") ==
         "a condition needs $(lscpu | grep -q AMD), which only a run knows; it is taken as true");
+  CHECK(need_in(of_words("TP=1\nlscpu | grep -q AMD && TP=2\ntorchrun --nproc_per_node 8" + megatron +
+                         "--tensor-model-parallel-size $TP"),
+                "lscpu") != "");
+  CHECK(need_in(tensor("[[ -f x ]]"), "condition").empty());
+}
+
+TEST_CASE("launch forms: a member whose last value only a run knows is needed") {
+  const LaunchedRun run =
+      of_words("torchrun --nproc_per_node 8" + megatron + "--hidden-size $(python size.py)");
+  CHECK_FALSE(run.model.has_value());
+  CHECK(!need_in(run, "size.py").empty());
 }
 
 TEST_CASE("launch forms: a size in a name says another model") {
@@ -193,6 +218,14 @@ TEST_CASE("launch forms: a size in a name says another model") {
   };
   CHECK(primus("deepseek_v3").model.has_value());
   CHECK_FALSE(primus("deepseek_v3_17B").model.has_value());
+  for (const std::string name :
+       {"Qwen/Qwen2.5-7B-Instruct-1M", "x/Qwen3-8B-base-100B-tokens", "x/DeepSeek-V3-671B-bf16"}) {
+    CAPTURE(name);
+    CHECK(of_words("torchrun --nproc_per_node 8 train.py --per_device_train_batch_size 1 --max_length 2048 "
+                   "--model_name_or_path " +
+                   name)
+              .model.has_value());
+  }
 }
 
 }  // namespace headroom::tests::launch_forms

@@ -216,12 +216,17 @@ TEST_CASE("shell: words are split by IFS") {
   CHECK(started_by("IFS=,\nA=(1 2 3)\npython x.py \"${A[*]}\"") == "python|x.py|1,2,3");
   CHECK(started_by("OLD=$IFS\nIFS=,\nIFS=$OLD\nX='a b,c'\npython x.py $X") == "python|x.py|a|b,c");
   CHECK(started_by("IFS=,\nunset IFS\nX='a b,c'\npython x.py $X") == "python|x.py|a|b,c");
+  CHECK(started_by("IFS=,\nA=(1 2)\nX=${A[*]}\nIFS=' '\npython x.py $X") == "python|x.py|1,2");
+  // A mark is whole, whatever its number is.
+  CHECK(started_by("IFS=0\n[ $UNSET = a ]\nread A B <<< \"$UNSET\"\npython x.py $A") == "python|x.py|<$A>");
 }
 
 TEST_CASE("shell: items of lists are unset, and parts of open ones are unknown") {
   CHECK(started_by("A=(a b c)\nunset 'A[1]'\npython x.py ${#A[@]} ${A[@]}") == "python|x.py|2|a|c");
   CHECK(started_by("A=(a b c)\nunset A[-1]\npython x.py ${A[@]}") == "python|x.py|a|b");
   CHECK(started_by("declare -A M=([x]=1 [y]=2)\nunset M[x]\npython x.py ${M[@]}") == "python|x.py|2");
+  CHECK(started_by("A=(a b c)\nunset 'A[@]'\npython x.py ${#A[@]}") == "python|x.py|0");
+  CHECK(started_by("declare -A M=([x]=1 [y]=2)\nk=x\nunset 'M[$k]'\npython x.py ${M[@]}") == "python|x.py|2");
   CHECK(started_by("H=($(hosts))\npython x.py ${!H[@]} ${H[@]:1} ${#H[@]}") ==
         "python|x.py|<${!H[@]}>|<${H[@]:1}>|<${#H[@]}>");
 }
@@ -232,6 +237,13 @@ TEST_CASE("shell: what a loop of unknown length changes is unknown") {
   CHECK(started_by("N=0\nwhile read -r h; do N=$((N+1)); done < hosts\npython x.py $N") ==
         "python|x.py|<$N>");
   CHECK(started_by("N=2\nuntil nc -z a 1; do sleep 1; done\npython x.py $N") == "python|x.py|2");
+  CHECK(started_by("P=1\nwhile lsof -i:$P; do P=$((P+1)); done\npython x.py 2") == "python|x.py|2");
+  CHECK(started_by("for h in $(hosts); do N=$((N+1)); done\npython x.py $N") == "python|x.py|<$N>");
+  CHECK(
+      started_by("while read -r k v; do [ $k = tp ] && T=$v; done <<EOF\ndp 2\ntp 4\nEOF\npython x.py $T") ==
+      "python|x.py|4");
+  CHECK(started_by("while IFS=: read -r k v; do T=$k$v; done <<< 'tp:8'\npython x.py $T") ==
+        "python|x.py|tp8");
   CHECK(started_by("TP=2\nwhile [ $# -gt 0 ]; do case $1 in *) TP=$1; shift;; esac; done\npython x.py $TP") ==
         "python|x.py|2");
 }
@@ -246,8 +258,19 @@ TEST_CASE("shell: regular expressions") {
   CHECK(chosen("llama-3x1 =~ \"3.1\"") == "python|no.py");
   CHECK(chosen("node12 =~ ^(node|gpu)[0-9]{1,3}$") == "python|yes.py");
   CHECK(started_by("[[ 70b =~ ^([0-9]+)b$ ]] && python x.py ${BASH_REMATCH[1]}") == "python|x.py|70");
-  CHECK(started_by("X=aaaa\n[[ $X =~ (a*)*b ]]\npython x.py") == "python|x.py");
-  CHECK(started_by("X=aaaa\n[[ $X =~ ((a{1,200}){1,200}){1,200}b ]]\npython x.py") == "python|x.py");
+  CHECK(chosen("aaaa =~ ^(a*)*$") == "python|yes.py");
+  CHECK(chosen("'tp 4' =~ tp\\s+4") == "python|no.py");
+  CHECK(chosen("tps4 =~ tp\\s4") == "python|yes.py");
+  CHECK(started_by("[[ 80b =~ ^([0-9]+)b$ && ${BASH_REMATCH[1]} -ge 70 ]] && python x.py") == "python|x.py");
+  CHECK(started_by(
+            "[[ 8b =~ (8) ]]\n[[ x =~ (8) ]]\npython x.py ${#BASH_REMATCH[@]} ${BASH_REMATCH[1]:-none}") ==
+        "python|x.py|0|none");
+  // What may take long is not known: a test is taken as false then, and a command as true.
+  for (const std::string hostile : {"((a{1,200}){1,200}){1,200}", "(a{30000})*", "a{1,32767}", "(a)\\1"})
+    CHECK(chosen("aaaa =~ ^" + hostile) == "python|no.py");
+  for (const std::string hostile : {"\\(a\\{32767\\}\\)\\{32767\\}", "\\(a\\{1,200\\}\\)\\{1,200\\}"})
+    CHECK(started_by("if echo aaa | grep -q '" + hostile + "'; then python yes.py; else python no.py; fi") ==
+          "python|yes.py");
 }
 
 TEST_CASE("shell: texts that filters count") {

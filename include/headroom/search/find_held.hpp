@@ -10,8 +10,8 @@ namespace headroom {
 
 // Returns what find() does, for values at which some strategy fits by what the allocator reserves. The
 // largest sequence, batch or depth is exact to 1/64 of what the allocator takes from the answer of find(). A
-// value of a search that the watch stops may not have been looked at by what the allocator reserves. Looks at TP within a
-// node first; where nothing fits with it, at wider TP too if the space is wide.
+// value of a search that the watch stops may not have been looked at by what the allocator reserves. Looks at
+// TP within a node first. If nothing fits and the space is wide, looks at wider TP too.
 Found find_held(const Request& base, const Space& space, const Question& question,
                 std::span<const std::int64_t> global_batches, const Watch& watch = {});
 Found find_held(const Request& base, const Space& space, const Question& question, const Watch& watch = {});

@@ -49,7 +49,7 @@ class RecomputeTime {
 
   // Returns the added time if each chunk recomputes for `device` on the GPU and `host` on the CPU.
   [[nodiscard]] Seconds seconds(Seconds device, Seconds host) const;
-  // Returns a lower bound of seconds(), quickly: pass_time() is convex, so that it lies above its tangents.
+  // Returns a quick lower bound of seconds(): a tangent of pass_time(), which is convex.
   [[nodiscard]] Seconds at_least(Seconds device, Seconds host) const;
 
  private:

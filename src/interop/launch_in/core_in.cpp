@@ -46,7 +46,7 @@ LaunchedRun read_nemo(const TreeFile& file, const LaunchOptions& options) {
   if (const Written* const dtype = run.find({"grad_sync_dtype"}); dtype != nullptr)
     builder.set("gradient_dtype", text_of_values(*dtype).find("bf16") != std::string::npos ? "bf16" : "fp32",
                 dtype);
-  take_peft(run, "peft");
+  take_peft(run, "peft", 32);
   if (run.has("hidden_size")) {
     take_core_model(run);
   } else {
@@ -252,7 +252,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   if (const Written* const optimizer = run.find({"optimizer"}); optimizer != nullptr && !is_null(*optimizer))
     take_optimizer(*optimizer, builder);
   if (run.has("peft_scheme")) run.find("peft_scheme");
-  take_peft(run, "peft");
+  take_peft(run, "peft", 32);
   if (!builder.value("lora_rank") &&
       (function.find("_lora_") != std::string::npos || function.find("_peft_") != std::string::npos)) {
     builder.set("lora_rank", "32", nullptr);

@@ -159,7 +159,7 @@ std::vector<LaunchKey> with_core_keys(std::span<const LaunchKey> own) {
   return keys;
 }
 
-void take_peft(TreeRun& run, std::string_view group) {
+void take_peft(TreeRun& run, std::string_view group, std::int64_t rank_default) {
   RunBuilder& builder = run.builder();
   const auto named = [&](std::string_view name) { return std::string(group) + '.' + std::string(name); };
   const auto rank = run.count({named("dim"), named("adapter_dim"), named("lora_tuning.adapter_dim")});
@@ -167,9 +167,9 @@ void take_peft(TreeRun& run, std::string_view group) {
   const Written* const scheme = run.find({named("peft_scheme"), named("()")});
   if (!rank && targets == nullptr && scheme == nullptr) return;
   builder.set(
-      "lora_rank", std::to_string(rank.value_or(32)),
+      "lora_rank", std::to_string(rank.value_or(rank_default)),
       rank ? run.find({named("dim"), named("adapter_dim"), named("lora_tuning.adapter_dim")}) : scheme);
-  if (!rank) builder.imply("an adapter has rank 32 where it is not written");
+  if (!rank) builder.imply(fmt::format("an adapter has rank {} where it is not written", rank_default));
   if (targets != nullptr && text_of_values(*targets) != "attention_qkv") take_lora_targets(*targets, builder);
   if (targets != nullptr && text_of_values(*targets) == "attention_qkv")
     builder.set("lora_targets", "linear_qkv", targets);

@@ -55,6 +55,6 @@ std::vector<Written> without_groups(std::vector<Written> written, std::span<cons
 // "llama3_70b_pretrain_64gpu_h100_bf16_config", "LlamaConfig70B", "MixtralConfig8x22B": the model that is meant, or "".
 std::string model_in(const std::string& text);
 std::vector<LaunchKey> with_core_keys(std::span<const LaunchKey> own);
-void take_peft(TreeRun& run, std::string_view group);
+void take_peft(TreeRun& run, std::string_view group, std::int64_t rank_default);
 
 }  // namespace headroom

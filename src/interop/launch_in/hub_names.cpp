@@ -2,12 +2,16 @@
 // models that are not embedded but have published sizes.
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/interop/hugging_face.hpp"
 #include "headroom/io/catalog.hpp"
+#include "headroom/parallel/parameters.hpp"
 #include "interop/hub_published.hpp"
 #include "interop/launch_in/tree_run.hpp"
 #include "io/command_files.hpp"
@@ -206,13 +210,35 @@ bool is_size(std::string_view word) {
   return digits > 0 && (unit == "b" || unit == "m" || unit == "t");
 }
 
+bool has_size(std::string_view name) {
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find_first_of("-_"), name.size());
+    if (is_size(name.substr(0, end))) return true;
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  return false;
+}
+
+// "671B" of DeepSeek-V3 is its own.
+bool is_size_of(const std::string& size, const std::string& name) {
+  const std::string ours = embedded_name(name);
+  if (ours.empty()) return false;
+  const double unit = lower_case(size).back() == 't' ? 1e12 : lower_case(size).back() == 'b' ? 1e9 : 1e6;
+  double stated = 0;
+  std::from_chars(size.data(), size.data() + size.size() - 1, stated);
+  constexpr double rounding = 0.05;
+  const double all = total(parameter_count(read_any_model(ours)));
+  return std::abs(stated * unit - all) <= rounding * all;
+}
+
 // The model that a name starts with, up to the end of a word: "DeepSeek-V3" of "DeepSeek-V3-config-verl". Empty: none.
 std::string known_start(std::string name) {
   name.erase(0, name.rfind('/') + 1);
   for (std::size_t end = name.find_last_of("-_"); end != std::string::npos && end > 0;
        end = name.find_last_of("-_")) {
-    if (is_size(std::string_view(name).substr(end + 1))) return "";
+    const std::string last = name.substr(end + 1);
     name.resize(end);
+    if (is_size(last) && !has_size(name) && !is_size_of(last, name)) return "";
     if (is_known_name(name)) return name;
   }
   return "";

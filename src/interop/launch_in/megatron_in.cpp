@@ -124,15 +124,15 @@ void read_recomputation(const MegatronSettings& asked, RunBuilder& run) {
     policy = "full";
     from = all == nullptr ? method : all;
   }
-  // [megatron/training/arguments.py, validate_args: it stands for the module moe of selective recomputation]
+  // It adds moe to the modules, which are core_attn where they are not given
+  // [megatron/core/transformer/transformer_config.py, __post_init__].
   if (const Written* const experts = asked.find("moe_layer_recompute");
-      experts != nullptr && is_on(*experts) && policy != "full") {
-    const bool others = policy == "selective" && modules != nullptr;
-    return run.set("recompute_ops",
-                   others                  ? joined(modules->values, ",") + ",moe"
-                   : policy == "selective" ? "core_attn,moe"
-                                           : "moe",
-                   experts);
+      experts != nullptr && is_on(*experts) && asked.has_experts()) {
+    if (policy == "full") return run.problem(*experts, "does not go with --recompute-granularity full");
+    std::vector<std::string> names =
+        modules == nullptr ? std::vector<std::string>{"core_attn"} : modules->values;
+    if (!contains(names, std::string("moe"))) names.emplace_back("moe");
+    return run.set("recompute_ops", joined(names, ","), experts);
   }
   if (policy.empty() || policy == "none" || policy == "null" || policy == "None") return;
   if (policy == "selective" && modules != nullptr && text_of_values(*modules) != "core_attn") {
@@ -457,7 +457,7 @@ void read_megatron_arguments(const MegatronArguments& arguments, RunBuilder& run
     run.drop("sequence_parallel");
     run.imply("sequence parallelism is off at TP 1", asked.find("sequence_parallel"));
   }
-  // Of 2021, whose arguments.py asserts nothing about TP.
+  // The flag is from 2021. That arguments.py accepts it at TP 1.
   if (const Written* const checkpoints = asked.find("distribute_checkpointed_activations");
       checkpoints != nullptr && !unknown && run.value("tensor_parallel").value_or("1") == "1") {
     run.drop("distribute_saved_activations");

@@ -96,12 +96,9 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
     builder.set("lora_rank", std::to_string(rank.value_or(16)), peft);
     if (!rank) builder.imply("an adapter has rank 16 where it is not written", peft);
   }
-  if (const Written* const lora = run.find("lora.enabled"); lora != nullptr && is_on(*lora)) {
+  if (run.on("lora.enabled")) {
     builder.use_software("nemo-2025");  // Megatron-Bridge has adapters
-    const auto rank = run.count({"lora.dim"});
-    builder.set("lora_rank", std::to_string(rank.value_or(16)), lora);
-    if (!rank) builder.imply("an adapter has rank 16 where it is not written", lora);
-    if (const Written* const targets = run.find("lora.target_modules")) take_lora_targets(*targets, builder);
+    take_peft(run, "lora", 16);
   }
   if (run.has("num_layers") && !run.has("hidden_size")) {
     builder.member("layers", run.count("num_layers").value_or(1), run.find("num_layers"));

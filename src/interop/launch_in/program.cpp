@@ -90,8 +90,12 @@ class Words {
     if (name.ends_with(".py")) name.resize(name.size() - 3);
     std::replace(name.begin(), name.end(), '/', '.');
     for (const std::string_view command : {"sft", "pt", "rlhf"}) {
-      if (name.ends_with(std::string("swift.cli._megatron.") + std::string(command))) return "megatron";
-      if (name.ends_with(std::string("swift.cli.") + std::string(command))) return "swift";
+      const auto is_of = [&](std::string_view module) {
+        const std::string whole = std::string(module) + std::string(command);
+        return name == whole || name.ends_with('.' + whole);
+      };
+      if (is_of("swift.cli._megatron.")) return "megatron";
+      if (is_of("swift.cli.")) return "swift";
     }
     return "";
   }

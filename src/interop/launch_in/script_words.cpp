@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "interop/launch_in/megatron_keys.hpp"
+#include "interop/launch_in/trainer_common.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -93,10 +94,11 @@ std::vector<Written> written_in(const shell::Followed& script, const std::vector
   const auto close = [&](Written& setting) {
     std::string marks;
     if (setting.name == "deepspeed" || setting.name == "deepspeed_config") {
-      // In a folder that only a run knows: the file may be beside the script, and its name may say the stage.
+      // In a folder that only a run knows: its name may say the stage.
       for (std::string& value : setting.values) {
         const std::string base = value.substr(value.rfind('/') + 1);
-        if (!shell::is_known(value) && shell::is_known(base) && base.ends_with(".json")) value = base;
+        const bool is_named = shell::is_known(base) && !stage_in_name(base).empty();
+        if (!shell::is_known(value) && is_named && !script.written_files.contains(value)) value = base;
       }
     }
     for (const std::string& value : setting.values) {

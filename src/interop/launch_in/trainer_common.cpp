@@ -44,7 +44,11 @@ void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale) {
   builder.assume(
       fmt::format("{} is taken for ZeRO stage {} by its name", printable(setting->as_written), stage.back()),
       setting);
-  if (lower_case(text).find("offload") != std::string::npos)
+  const std::string lower = lower_case(text);
+  const std::size_t offload = lower.find("offload");
+  const std::string_view before = std::string_view(lower).substr(0, std::min(offload, lower.size()));
+  const bool is_off = before.ends_with("no") || before.ends_with("no_") || before.ends_with("no-");
+  if (offload != std::string::npos && !is_off)
     take_offload(stage == "zero3", Written{"offload", {"cpu"}, setting->as_written, setting->at, {}},
                  builder);
 }

@@ -24,6 +24,10 @@ struct TrainerNames {
   std::initializer_list<std::string_view> lora_targets;
 };
 
+// Names that scripts have for the length of a sequence.
+inline const std::initializer_list<std::string_view> trainer_lengths{
+    "max_seq_length", "max_length", "model_max_length", "block_size", "max_seq_len", "seq_length"};
+
 std::vector<Written> without_prefix(std::vector<Written> written, std::string_view prefix);
 void take_deepspeed_tree(std::vector<Written> written, RunScale& scale, RunBuilder& builder);
 void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale);

@@ -183,12 +183,14 @@ void take_tuner(const Written& tuner, RunBuilder& builder) {
 }
 
 bool are_trl_words(std::string_view program, const std::vector<Written>& written) {
-  constexpr std::array<std::string_view, 7> own{
-      "dataset_text_field", "assistant_only_loss", "completion_only_loss", "packing_strategy",
-      "eval_packing",       "padding_free",        "dataset_kwargs"};
-  const bool is_own =
-      std::any_of(own.begin(), own.end(), [&](std::string_view name) { return has_flag(written, name); });
-  return program == "trl" || (is_own && !are_factory_words(program, written));
+  constexpr std::array<std::string_view, 6> own{"dataset_text_field",   "assistant_only_loss",
+                                                "completion_only_loss", "packing_strategy",
+                                                "eval_packing",         "dataset_kwargs"};
+  const bool is_own = std::any_of(written.begin(), written.end(), [&](const Written& setting) {
+    return contains(own, std::string_view(setting.name).substr(0, setting.name.find('.')));
+  });
+  return program == "trl" ||
+         (is_own && !are_factory_words(program, written) && !are_swift_words(program, written));
 }
 
 void defaults_of_trl(TrainerLaunch& launch, const FilePlace& at) {
@@ -196,10 +198,10 @@ void defaults_of_trl(TrainerLaunch& launch, const FilePlace& at) {
     if (!has_flag(launch.written, name))
       launch.written.push_back({name, {value}, fmt::format("trl{}{}", default_of, name), at, ""});
   };
-  or_default("gradient_checkpointing", "true");
-  const bool has_length = has_flag(launch.written, "max_seq_length") ||
-                          has_flag(launch.written, "max_completion_length");  // of GRPO
-  if (!has_length) or_default("max_length", "1024");
+  if (!has_flag(launch.written, "no_gradient_checkpointing")) or_default("gradient_checkpointing", "true");
+  const auto has = [&](std::string_view name) { return has_flag(launch.written, name); };
+  const bool has_length = std::any_of(trainer_lengths.begin(), trainer_lengths.end(), has);
+  if (!has_length && !has("max_completion_length")) or_default("max_length", "1024");  // else of GRPO
 }
 
 bool are_factory_words(std::string_view program, const std::vector<Written>& written) {
@@ -241,10 +243,15 @@ void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs) {
                    {"ds.attn_implementation", "attn_implementation"},
                    {"ds.ring_attn_size", "ring_attn_size"},
                    {"ds.tensor_parallel_size", "ds_tensor_parallel_size"},
+                   {"ds.lora.rank", "lora_rank"},
+                   {"ds.lora.alpha", "lora_alpha"},
+                   {"ds.lora.target_modules", "target_modules"},
                    {"model.gradient_checkpointing_enable", "gradient_checkpointing"},
                    {"actor.gradient_checkpointing_enable", "gradient_checkpointing"}});
   for (Written& setting : written) {
-    if (setting.name == "ds.param_dtype") setting.name = text_of_values(setting);
+    if (setting.name != "ds.param_dtype") continue;
+    setting.name = text_of_values(setting);
+    setting.values = {"true"};
   }
   const auto nodes = count_in_flag(written, "actor_num_nodes");
   const auto each = count_in_flag(written, "actor_num_gpus_per_node");

@@ -328,7 +328,7 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
   const TrainerNames names{
       {"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id"},
       {"per_device_train_batch_size", "per_gpu_train_batch_size"},
-      {"max_seq_length", "max_length", "model_max_length", "block_size", "max_seq_len", "seq_length"},
+      trainer_lengths,
       8,
       0,
       {"optim"},

@@ -26,8 +26,8 @@ void take_stated_batches(TreeRun& run, RunScale& scale, std::string_view source,
 constexpr std::string_view batches_of_deepspeed = "DeepSpeed, deepspeed/runtime/config.py, _batch_assertion";
 // Refuses a configuration that states neither a batch nor a microbatch.
 void refuse_no_batch(TreeRun& run, const FilePlace& at, std::string_view source);
-// A configuration that states only the batch needs the GPUs: its microbatch is batch / (accumulation x DP), which settle()
-// sets.
+// Marks the microbatch as unresolved if only the batch is stated and the number of GPUs is unknown. Assumes accumulation 1.
+// settle() divides.
 void need_gpus_for_micro(TreeRun& run, RunScale& scale);
 // Settings of DeepSpeed that are read by name in no table: the others of its configuration.
 std::span<const LaunchKey> deepspeed_keys();

@@ -14,7 +14,8 @@ namespace {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Commands that leave variables and branches as they are.
+}  // namespace
+
 bool is_idle(std::string_view name) {
   constexpr std::array<std::string_view, 34> names{
       "cd",    "pushd", "popd",   "mkdir", "rm",   "cp",    "mv",    "ln",         "chmod",
@@ -23,6 +24,8 @@ bool is_idle(std::string_view name) {
       "kill",  "jobs",  "which",  "sync",  "find", "tar",   "git"};
   return contains(names, name);
 }
+
+namespace {
 
 // Commands that run the script that is among their words. Others read it, as `cat "$0"` does.
 bool runs_scripts(std::string_view name) {
@@ -85,7 +88,13 @@ std::optional<std::string> Interpreter::printed(const std::vector<Value>& words)
     const std::string& format = words[1].text();
     std::string text;
     std::size_t next = 2;
-    for (std::size_t i = 0; i < format.size(); ++i) {
+    std::size_t before = 0;
+    for (std::size_t i = 0;; ++i) {
+      if (i >= format.size()) {  // the format is used again for the words that are left
+        if (next >= words.size() || next == before) break;
+        before = next;
+        i = 0;
+      }
       if (format[i] == '\\' && i + 1 < format.size()) {
         ++i;
         text += format[i] == 'n' ? '\n' : format[i] == 't' ? '\t' : format[i];
@@ -240,8 +249,7 @@ bool Interpreter::run_nested(const Node& node, const std::vector<Value>& words) 
   };
   const std::string_view command = base_name(words.front().text());
   const auto apart = [&](auto run) {
-    charge(100 * state_.variables.size());
-    const State before = state_;
+    const State before = copy_of_state();
     for (const Assignment& assignment : node.assignments) assign(assignment);
     run();
     state_ = before;
@@ -359,9 +367,15 @@ std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value
     return Flow::goes_on;
   }
   if (is("read", "mapfile", "readarray")) {
-    const std::optional<Value> text = text_read_by(node);
+    std::optional<Value> text = text_read_by(node);
+    const bool of_loop = !text && name == "read" && !inputs_.empty();
+    if (of_loop) text = next_line();
     if (text) {
       read_text(node, words, *text);
+      return Flow::goes_on;
+    }
+    if (of_loop) {
+      status_.value = false;
       return Flow::goes_on;
     }
     read_variables(words);

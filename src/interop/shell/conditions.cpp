@@ -12,52 +12,79 @@
 
 namespace headroom::shell {
 
-// `echo "$ARGS" | grep -q -- --flag`
+// `echo "$ARGS" | grep -q -- --flag`. Nothing that it expands is set behind it.
 std::optional<bool> Interpreter::finds(const Node& node) {
-  Node before = node;
-  const Node& last = this->node(before.children.back());
-  before.children.pop_back();
+  const Node& last = this->node(node.children.back());
   if (last.kind != Kind::simple || last.words.empty() || last.words.front().raw.find("grep") == npos)
     return std::nullopt;
+  Node before = node;
+  before.children.pop_back();
+  const State outside = copy_of_state();
   Expansion expansion(*this, Expansion::Mode::fields);
   const auto text = expansion.printed_by(
       scripts_[script_]->script, before.children.size() > 1 ? before : this->node(before.children[0]));
-  return text ? grep_finds(fields_of(last.words), *text) : std::nullopt;
-}
-
-std::string Interpreter::words_of(std::size_t command) const {
-  const Node& node = this->node(command);
-  std::string text;
-  for (const Word& word : node.words) text += (text.empty() ? "" : " ") + word.raw;
-  for (const std::size_t child : node.children) {
-    if (node.kind == Kind::pipeline && !text.empty()) text += " | ";
-    if (node.kind == Kind::pipeline || node.kind == Kind::sequence) text += words_of(child);
+  std::optional<bool> found;
+  if (text) {
+    charge(work_of_grep(*text));
+    found = grep_finds(fields_of(last.words), *text);
   }
-  return text;
+  state_ = outside;
+  return found;
 }
 
-bool Interpreter::sets_variables(std::size_t index) const {
+std::optional<std::size_t> Interpreter::command_of(std::size_t condition) const {
+  const Node& node = this->node(condition);
+  if (node.kind == Kind::pipeline) return condition;
+  if (node.kind == Kind::simple) {
+    const std::string first = node.words.empty() ? "[" : node.words.front().raw;
+    const bool tells_nothing = first == "[" || first == "test" || is_idle(first);
+    return tells_nothing ? std::nullopt : std::optional(condition);
+  }
+  const bool stands_for_last =
+      node.kind == Kind::sequence || node.kind == Kind::group || node.kind == Kind::negation;
+  return stands_for_last && !node.children.empty() ? command_of(node.children.back()) : std::nullopt;
+}
+
+void Interpreter::add_words(std::size_t command, std::string& text) const {
+  constexpr std::size_t enough = 100;
+  const Node& node = this->node(command);
+  for (std::size_t i = 0; i < node.words.size() && text.size() < enough; ++i)
+    text += (i == 0 ? "" : " ") + node.words[i].raw;
+  if (node.kind != Kind::pipeline) return;
+  for (std::size_t i = 0; i < node.children.size() && text.size() < enough; ++i) {
+    if (i > 0) text += " | ";
+    add_words(node.children[i], text);
+  }
+}
+
+bool Interpreter::sets_variables(std::size_t index) {
+  constexpr std::array<std::string_view, 9> setters{"export", "declare",   "local", "readonly", "typeset",
+                                                    "read",   "readarray", "let",   "mapfile"};
+  charge(20);
   const Node& node = this->node(index);
-  constexpr std::array<std::string_view, 3> declarations{"export", "declare", "local"};
-  if (node.kind == Kind::simple && !node.assignments.empty() &&
-      (node.words.empty() || contains(declarations, std::string_view(node.words.front().raw))))
+  if (node.kind == Kind::arithmetic) return true;
+  if (node.kind == Kind::simple && node.words.empty() && !node.assignments.empty()) return true;
+  if (node.kind == Kind::simple && !node.words.empty() &&
+      contains(setters, std::string_view(node.words.front().raw)))
     return true;
   return std::any_of(node.children.begin(), node.children.end(),
                      [&](std::size_t child) { return sets_variables(child); });
 }
 
 // A command decides what variables are set to, and only a run knows its outcome.
-void Interpreter::mark_condition(std::size_t test, std::size_t branch) {
-  const std::string text = words_of(test);
-  const bool is_test = text.empty() || text.starts_with("[") || text.starts_with("test ");
-  if (status_.certain || !status_.unknowns.empty() || is_test || !sets_variables(branch)) return;
-  constexpr std::size_t longest = 60;
-  const std::string start = text.substr(0, longest) + (text.size() > longest ? "..." : "");
-  status_.unknowns = marks_in(mark(Source::output, "$(" + start + ")"));
+void Interpreter::mark_condition(std::size_t test, const std::vector<std::size_t>& branches) {
+  if (status_.certain || !status_.unknowns.empty()) return;
+  const std::optional<std::size_t> command = command_of(test);
+  const auto sets = [&](std::size_t branch) { return sets_variables(branch); };
+  if (!command || !std::any_of(branches.begin(), branches.end(), sets)) return;
+  std::string text;
+  add_words(*command, text);
+  status_.unknowns = marks_in(mark(Source::output, "$(" + shortened(text) + ")"));
 }
 
 // Whether a branch ends the script, as one does that complains, or waits without end.
-bool Interpreter::leaves(std::size_t index) const {
+bool Interpreter::leaves(std::size_t index) {
+  charge(20);
   const Node& branch = node(index);
   if (branch.kind == Kind::loop_while) {
     const Node& test = node(branch.children[0]);

@@ -80,16 +80,14 @@ void Expansion::add_value(const Value& value, bool quoted) {
 void Expansion::add_split(const Value& value) {
   const std::string separators = shell_.separators();
   const std::string& text = value.text();
-  const auto separates = [&](std::size_t at) { return separators.find(text[at]) != npos; };
+  const auto separates = [&](std::size_t at) { return find_separator(text, at, separators) == at; };
   std::size_t at = 0;
   const auto skip_blanks = [&] {
     while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n') && separates(at))
       ++at;
   };
   while (at < text.size()) {
-    if (!separates(at)) {
-      std::size_t end = at;
-      while (end < text.size() && !separates(end)) ++end;
+    if (const std::size_t end = find_separator(text, at, separators); end > at) {
       current_.append(value, at, end);
       has_current_ = true;
       at = end;
@@ -107,7 +105,8 @@ void Expansion::add_split(const Value& value) {
 
 void Expansion::add_values(const std::vector<Value>& values, bool quoted, bool joins) {
   const bool separate = mode_ == Mode::fields && !(quoted && joins);
-  const std::string joint = joins && quoted ? shell_.separators().substr(0, 1) : " ";
+  const bool by_separator = joins && (quoted || mode_ != Mode::fields);
+  const std::string joint = by_separator ? shell_.separators().substr(0, 1) : " ";
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0 && separate) end_field();
     if (i > 0 && !separate) current_.append(joint, values[i].place());
@@ -160,8 +159,8 @@ void Expansion::add(std::string_view raw, std::int64_t line, std::size_t offset,
       if (keeps) {
         add_literal("\\", at_, true);
         at += 1;
-      } else if (mode_ == Mode::regex && !quoted) {  // \. and \s are of the expression
-        add_literal(raw.substr(at, 2), at_, false);
+      } else if (mode_ == Mode::regex && !quoted && next.find_first_of("^$.[]()*+?{}|\\") != npos) {
+        add_literal(raw.substr(at, 2), at_, false);  // \. is of the expression, and \s a plain s
         at += 2;
       } else {
         if (next != "\n") add_literal(next, at_, true);
@@ -441,11 +440,7 @@ Value Expansion::part_of(const Value& value, std::string_view range) {
 void Expansion::add_command(std::string_view inside, bool quoted) {
   const Place at = at_;
   const auto unknown = [&] {
-    constexpr std::size_t longest = 60;
-    std::string text =
-        "$(" + std::string(inside.substr(0, longest)) + (inside.size() > longest ? "..." : "") + ")";
-    if (!is_known(text)) text = "$(...)";
-    add_value(Value(shell_.mark(Source::output, text), at), quoted);
+    add_value(Value(shell_.mark(Source::output, "$(" + shortened(inside) + ")"), at), quoted);
   };
   const std::size_t first = inside.find_first_not_of(" \t\n");
   const std::string_view start = inside.substr(std::min(first, inside.size()));

@@ -57,6 +57,8 @@ class Expansion {
 
 // Whether `grep` finds what its words say in a line of a text. None: only a run knows, or it is no grep (filters.cpp).
 std::optional<bool> grep_finds(const std::vector<Value>& words, const std::string& text);
+// What that costs at most: a line is tried from each of its characters.
+std::size_t work_of_grep(const std::string& text);
 
 // The next `separator` that stands in no quotes or brackets, or npos.
 std::size_t find_unquoted(std::string_view text, char separator);

@@ -109,6 +109,17 @@ std::optional<std::string> filtered(const std::vector<Value>& words, const std::
 
 }  // namespace
 
+std::size_t work_of_grep(const std::string& text) {
+  std::size_t longest = 0;
+  std::size_t start = 0;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && text[at] != '\n') continue;
+    longest = std::max(longest, at - start);
+    start = at + 1;
+  }
+  return text.size() * (longest / 8 + 8);
+}
+
 std::optional<bool> grep_finds(const std::vector<Value>& words, const std::string& text) {
   const bool known = is_known(text) && std::all_of(words.begin(), words.end(),
                                                    [](const Value& word) { return is_known(word.text()); });
@@ -121,6 +132,7 @@ std::optional<bool> grep_finds(const std::vector<Value>& words, const std::strin
     const std::string& word = words[i].text();
     if (word == "--") continue;
     if (word == "-e" && i + 1 < words.size()) {
+      if (pattern) return std::nullopt;
       pattern = words[++i].text();
     } else if (word.size() > 1 && word[0] == '-' && !pattern && words[i - 1].text() != "--") {
       options += word == "--quiet" ? "q" : word.substr(1);
@@ -131,7 +143,10 @@ std::optional<bool> grep_finds(const std::vector<Value>& words, const std::strin
     }
   }
   const auto has = [&](char option) { return options.find(option) != std::string::npos; };
-  if (!pattern || options.find_first_not_of("qEFivwxsco") != std::string::npos) return std::nullopt;
+  if (!pattern || options.find_first_not_of("qEFivwxsco") != std::string::npos ||
+      pattern->find('\n') != std::string::npos)
+    return std::nullopt;
+  if (text.empty()) return false;  // no lines
   std::string expression = *pattern;
   if (has('F')) {
     expression.clear();
@@ -145,12 +160,11 @@ std::optional<bool> grep_finds(const std::vector<Value>& words, const std::strin
     return std::nullopt;  // means something else in a basic expression
   if (has('w')) expression = "(^|[^[:alnum:]_])(" + expression + ")([^[:alnum:]_]|$)";
   if (has('x')) expression = "^(" + expression + ")$";
-  for (const std::string& line : fields_in(only_line(text), '\n')) {
-    const auto found = match_regex(line, expression, {.extended = extended, .ignores_case = has('i')});
-    if (!found) return std::nullopt;
-    if (found->empty() == has('v')) return true;
-  }
-  return false;
+  const auto regex = Regex::compile(expression, {.extended = extended, .ignores_case = has('i')});
+  if (!regex) return std::nullopt;
+  const std::vector<std::string> lines = fields_in(only_line(text), '\n');
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return regex->matches(line) != has('v'); });
 }
 
 // What a command prints, or several with pipes between them; none: only a run knows.

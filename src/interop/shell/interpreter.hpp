@@ -73,6 +73,9 @@ struct Outcome {
   std::vector<std::size_t> unknowns = {};
 };
 
+// Commands that leave variables and branches as they are (builtins.cpp).
+bool is_idle(std::string_view name);
+
 // What util-linux's getopt prints of its words (options.cpp).
 std::string sorted_options(const std::vector<Value>& words);
 
@@ -108,6 +111,7 @@ class Interpreter {
   Flow run_list(const Node& node);
   Flow run_if(const Node& node);
   Flow run_while(const Node& node);
+  Flow repeat_while(const Node& node);
   Flow run_for(const Node& node);
   Flow run_count(const Node& node);
   Flow run_case(const Node& node);
@@ -116,20 +120,23 @@ class Interpreter {
   // A body that a run may repeat or leave out. What it changes is unknown behind it.
   Flow run_uncertain(std::size_t body);
   void forget_changes(const State& before);
+  State copy_of_state();
   [[nodiscard]] bool is_output(const Value& value) const;
   Flow call(const Function& function, std::vector<Value> words);
   Flow run_pipeline(const Node& node);
   // What `... | grep` says of texts that are known.
   std::optional<bool> finds(const Node& node);
-  [[nodiscard]] std::string words_of(std::size_t command) const;  // as they are written
-  [[nodiscard]] bool sets_variables(std::size_t index) const;
-  void mark_condition(std::size_t test, std::size_t branch);
+  // The command whose outcome a condition is, if it is one; its words as they are written.
+  [[nodiscard]] std::optional<std::size_t> command_of(std::size_t condition) const;
+  void add_words(std::size_t command, std::string& text) const;
+  bool sets_variables(std::size_t index);
+  void mark_condition(std::size_t test, const std::vector<std::size_t>& branches);
   // A file: with arguments of its own, or those of the script that sources it.
   Flow run_text(std::string_view text, const std::string& name);
   // A text that variables made: of `eval`, of `bash -c`.
   Flow run_value(const Value& text);
   Flow run_loaded(std::size_t script);
-  bool leaves(std::size_t index) const;
+  bool leaves(std::size_t index);
   bool takes_branch(std::size_t branch, bool value);
   void note(const Outcome& outcome, bool taken);
   void start(const std::vector<Value>& words, const Node& node);
@@ -143,6 +150,8 @@ class Interpreter {
   std::optional<std::pair<std::string, std::string>> file_beside(const Value& name);
   void declare(const Node& node, const std::vector<Value>& words);
   std::optional<Value> text_read_by(const Node& node);
+  // The next line of the text that a loop reads; none: all are read.
+  std::optional<Value> next_line();
   void unset(const Value& word);
   void read_variables(const std::vector<Value>& words);
   bool next_option(const std::vector<Value>& words);
@@ -198,6 +207,11 @@ class Interpreter {
   const Given& given_;
   std::string folder_;
   State state_;
+  struct Input {
+    Value text;
+    std::size_t at = 0;
+  };
+  std::vector<Input> inputs_;                                           // texts that loops read: `done <<EOF`
   std::vector<std::map<std::string, std::optional<Variable>>> locals_;  // what a function's variables hid
   std::map<std::string, Function> functions_;
   std::vector<std::unique_ptr<Loaded>> scripts_;

@@ -26,6 +26,18 @@ std::optional<Value> Interpreter::text_read_by(const Node& node) {
   return std::nullopt;
 }
 
+std::optional<Value> Interpreter::next_line() {
+  Input& input = inputs_.back();
+  const std::string& text = input.text.text();
+  if (input.at >= text.size()) return std::nullopt;
+  const std::size_t end = std::min(text.find('\n', input.at), text.size());
+  Value line;
+  line.append(input.text, input.at, end);
+  input.at = end + 1;
+  if (line.text().empty()) line = Value("", input.text.place());
+  return line;
+}
+
 void Interpreter::read_variables(const std::vector<Value>& words) {
   const bool fills_list = words.front().text() != "read";
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -86,7 +98,7 @@ void Interpreter::read_text(const Node& node, const std::vector<Value>& words, c
   const auto next = [&](bool all_that_is_left) {
     while (at < end && is_blank(at)) ++at;
     const std::size_t stop =
-        all_that_is_left ? end : std::min(text.text().find_first_of(separators, at), end);
+        all_that_is_left ? end : std::min(find_separator(text.text(), at, separators), end);
     Value value;
     value.append(text, at, stop);
     at = stop;

@@ -141,6 +141,7 @@ Flow Interpreter::run_node(std::size_t index) {
     case Kind::or_else: {
       const Flow flow = run_node(node.children[0]);
       if (flow != Flow::goes_on) return flow;
+      mark_condition(node.children[0], {node.children[1]});
       const bool goes_on = status_.value == (node.kind == Kind::and_then);
       if (!goes_on || !takes_branch(node.children[1], true)) return Flow::goes_on;
       return run_node(node.children[1]);
@@ -182,8 +183,7 @@ Flow Interpreter::run_list(const Node& node) {
 
 // Variables that are set here are gone afterwards.
 Flow Interpreter::run_apart(const std::vector<std::size_t>& children) {
-  charge(100 * state_.variables.size());
-  const State before = state_;
+  const State before = copy_of_state();
   for (const std::size_t child : children) {
     if (run_node(child) != Flow::goes_on) break;
   }
@@ -207,7 +207,8 @@ Flow Interpreter::run_if(const Node& node) {
     line_ = this->node(node.children[2 * i]).line;
     certain = certain && status_.certain;
     const std::size_t branch = node.children[2 * i + 1];
-    mark_condition(node.children[2 * i], branch);
+    mark_condition(node.children[2 * i],
+                   {node.children.begin() + static_cast<std::ptrdiff_t>(2 * i) + 1, node.children.end()});
     if (!status_.certain && !possible && !leaves(branch)) possible = branch;
     if (takes_branch(branch, status_.value)) return run_node(branch);
   }
@@ -217,11 +218,18 @@ Flow Interpreter::run_if(const Node& node) {
   return run_node(node.children.back());
 }
 
+Interpreter::State Interpreter::copy_of_state() {
+  std::size_t size = state_.variables.size() + state_.arguments.size();
+  for (const auto& [name, variable] : state_.variables) size += variable.items.size() + variable.named.size();
+  constexpr std::size_t work_of_copy = 100;
+  charge(work_of_copy * size);
+  return state_;
+}
+
 void Interpreter::forget_changes(const State& before) {
-  charge(100 * state_.variables.size());
   for (auto& [name, variable] : state_.variables) {
     const auto was = before.variables.find(name);
-    if (was == before.variables.end() || was->second == variable) continue;
+    if (was != before.variables.end() && was->second == variable) continue;
     if (variable.is_list) {
       variable.is_open = true;
     } else {
@@ -232,8 +240,7 @@ void Interpreter::forget_changes(const State& before) {
 
 Flow Interpreter::run_uncertain(std::size_t body) {
   if (leaves(body)) return Flow::goes_on;
-  charge(100 * state_.variables.size());
-  const State before = state_;
+  const State before = copy_of_state();
   const Flow flow = run_node(body);
   if (flow == Flow::returns || flow == Flow::exits) {
     state_ = before;
@@ -244,16 +251,26 @@ Flow Interpreter::run_uncertain(std::size_t body) {
 }
 
 Flow Interpreter::run_while(const Node& node) {
+  const std::optional<Value> text = node.redirections.empty() ? std::nullopt : text_read_by(node);
+  const bool is_read = text && is_known(text->text());
+  if (is_read) inputs_.push_back({*text, 0});
+  const Flow flow = repeat_while(node);
+  if (is_read) inputs_.pop_back();
+  return flow;
+}
+
+Flow Interpreter::repeat_while(const Node& node) {
   for (;;) {
     const Flow of_test = run_node(node.children[0]);
     if (of_test != Flow::goes_on) return of_test;
     const bool goes_on = status_.value == (node.kind == Kind::loop_while);
+    const bool is_certain = status_.certain;
     // A plain run has no arguments, and none of what is set outside.
     const bool of_command = std::all_of(
         status_.unknowns.begin(), status_.unknowns.end(),
         [&](std::size_t unknown) { return followed_.unknowns[unknown].source == Source::output; });
-    if (!status_.certain && of_command) run_uncertain(node.children[1]);
-    if (!goes_on || !status_.certain) break;
+    if (!is_certain && of_command) run_uncertain(node.children[1]);
+    if (!goes_on || !is_certain) break;
     const std::size_t started = followed_.started.size();
     const Flow flow = run_node(node.children[1]);
     if (flow == Flow::breaks) break;
@@ -275,7 +292,7 @@ Flow Interpreter::run_for(const Node& node) {
     }
   }
   std::optional<State> before;
-  if (is_open) before = state_;
+  if (is_open) before = copy_of_state();
   Flow flow = Flow::goes_on;
   for (const Value& value : values) {
     set(node.name, value);
@@ -374,6 +391,7 @@ Flow Interpreter::run_simple(const Node& node) {
   }
   if (const std::optional<Flow> flow = run_builtin(node, words)) return *flow;
   if (const auto text = words.front().text().ends_with("grep") ? text_read_by(node) : std::nullopt) {
+    charge(work_of_grep(text->text()));
     if (const std::optional<bool> found = grep_finds(words, text->text())) {
       status_ = {.value = *found};
       return Flow::goes_on;

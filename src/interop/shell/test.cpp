@@ -190,15 +190,18 @@ class Test {
   }
 
   Outcome matched(const std::string& text, const std::string& expression, Outcome result) {
-    shell_.charge(text.size() + expression.size());
-    const bool known = is_known(text) && is_known(expression);
-    const auto found = known ? match_regex(text, expression) : std::nullopt;
-    result.certain = result.certain && found.has_value();
-    result.value = found && !found->empty();
-    if (!result.value) return result;
+    constexpr std::size_t longest = 1024;  // groups take time that grows faster than the text
+    shell_.charge(4 * (text.size() + 1) * (expression.size() + 1));
+    const bool known = is_known(text) && is_known(expression) && text.size() <= longest;
+    const auto regex = known ? Regex::compile(expression, {.has_groups = true}) : std::nullopt;
+    result.certain = result.certain && regex.has_value();
+    result.value = false;
+    if (!regex) return result;
+    const std::vector<std::string> found = regex->groups_in(text);
+    result.value = !found.empty();
     Variable groups;
     groups.is_list = true;
-    for (const std::string& group : *found)
+    for (const std::string& group : found)
       groups.items.emplace(std::ssize(groups.items), Value(group, shell_.here()));
     shell_.state_.variables.insert_or_assign("BASH_REMATCH", std::move(groups));
     return result;
@@ -225,8 +228,9 @@ std::string Interpreter::plain(std::string_view text) const {
       continue;
     }
     const std::size_t end = std::min(text.find(mark_end, at), text.size() - 1);
-    const std::size_t mark = marks_in(text.substr(at, end - at)).front();
-    if (followed_.unknowns[mark].source == Source::output) result.append(text.substr(at, end + 1 - at));
+    const std::vector<std::size_t> marks = marks_in(text.substr(at, end + 1 - at));
+    if (!marks.empty() && followed_.unknowns[marks.front()].source == Source::output)
+      result.append(text.substr(at, end + 1 - at));
     at = end + 1;
   }
   return result;
@@ -245,6 +249,8 @@ Outcome Interpreter::condition(const std::vector<Word>& words) {
   bool is_regex = false;
   for (const Word& word : words) {
     operands.push_back({text_of(word).text(), (is_regex ? regex_of(word) : pattern_of(word)).text()});
+    // What follows may be about the groups.
+    if (is_regex && operands.size() > 2) Test(*this, {operands.end() - 3, operands.end()}, true).run();
     is_regex = word.raw == "=~";
   }
   return Test(*this, std::move(operands), true).run();

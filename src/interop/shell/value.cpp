@@ -72,6 +72,26 @@ std::vector<std::size_t> marks_in(std::string_view text) {
   return marks;
 }
 
+std::size_t find_separator(std::string_view text, std::size_t at, std::string_view separators) {
+  for (; at < text.size(); ++at) {
+    if (text[at] == mark_start)
+      at = std::min(text.find(mark_end, at), text.size() - 1);
+    else if (separators.find(text[at]) != npos)
+      return at;
+  }
+  return text.size();
+}
+
+std::string shortened(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  if (!is_known(text)) return "...";
+  if (text.size() <= longest) return std::string(text);
+  std::size_t end = longest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;  // within a character of UTF-8
+  return std::string(text.substr(0, end)) + "...";
+}
+
 std::optional<std::size_t> only_mark(std::string_view text) {
   if (text.empty() || text.front() != mark_start || text.find(mark_end) + 1 != text.size())
     return std::nullopt;

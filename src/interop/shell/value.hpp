@@ -34,6 +34,10 @@ inline constexpr char mark_end = '\x02';
 std::string mark_of(std::size_t unknown);
 inline bool is_known(std::string_view text) { return text.find(mark_start) == std::string_view::npos; }
 std::vector<std::size_t> marks_in(std::string_view text);
+// The first of the separators from `at` on, or the end of the text. Characters of a mark are none.
+std::size_t find_separator(std::string_view text, std::size_t at, std::string_view separators);
+// The start of a text for a message: "..." if it holds marks or is longer.
+std::string shortened(std::string_view text);
 // Whether the text is a mark alone.
 std::optional<std::size_t> only_mark(std::string_view text);
 

@@ -160,12 +160,18 @@ void Interpreter::unset(const Value& word) {
   const std::size_t bracket = text.ends_with(']') ? text.find('[') : std::string::npos;
   if (bracket == std::string::npos || bracket == 0) {
     set_names_.insert(text);
-    state_.variables.erase(text);
+    state_.variables.erase(meant_by(text));
     return;
   }
   Variable* const list = find(text.substr(0, bracket));
   if (list == nullptr) return;
-  const std::string index = text.substr(bracket + 1, text.size() - bracket - 2);
+  const std::string index = text_of({text.substr(bracket + 1, text.size() - bracket - 2), line_, 0}).text();
+  if (index == "@" || index == "*") {
+    list->items.clear();
+    list->named.clear();
+    list->is_open = false;
+    return;
+  }
   if (list->is_associative) {
     std::erase_if(list->named, [&](const auto& item) { return item.first == index; });
     return;
