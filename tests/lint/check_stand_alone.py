@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Compiles each public header by itself, without writing an object.
+"""Compiles public headers by themselves, without writing an object: a third of them, drawn by what they hold, and all
+that the last commit touched.
 
     check_stand_alone.py BUILD [--sources]    BUILD holds compile_commands.json of a build without unity files
 
---sources: and each source, of which one in a unity file may lean on what another one includes
+--sources: all headers, and each source, of which one in a unity file may lean on what another one includes
 """
 import concurrent.futures
 import json
@@ -12,6 +13,7 @@ import pathlib
 import shlex
 import subprocess
 import sys
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -21,6 +23,14 @@ def compile_alone(call):
     arguments, folder = call
     done = subprocess.run([*arguments, "-fsyntax-only"], cwd=folder, capture_output=True, text=True)
     return done.stderr if done.returncode else ""
+
+
+def drawn(headers):
+    """A third, another one of each state of the tree, and those of the last commit."""
+    state = zlib.crc32(b"".join(header.read_bytes() for header in headers))
+    done = subprocess.run(["git", "show", "--name-only", "--format="], cwd=ROOT, capture_output=True, text=True)
+    touched = {ROOT / name for name in done.stdout.split()}
+    return [header for i, header in enumerate(headers) if (i + state) % 3 == 0 or header in touched]
 
 
 def calls(build, sources):
@@ -36,7 +46,8 @@ def calls(build, sources):
         if sources:
             yield arguments, command["directory"]
     # A header as one of a user, who knows only include/.
-    for header in sorted(ROOT.glob("include/headroom/**/*.hpp")):
+    headers = sorted(ROOT.glob("include/headroom/**/*.hpp"))
+    for header in headers if sources else drawn(headers):
         yield [arguments[0], "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-pragma-once-outside-header",
                f"-I{ROOT}/include", "-x", "c++", str(header)], ROOT
 
