@@ -203,6 +203,15 @@ TEST_CASE("launch forms: conditions of grep are followed, and those of other com
   CHECK(need_in(tensor("[[ -f x ]]"), "condition").empty());
 }
 
+TEST_CASE("launch forms: what a loop of unknown length counts is given by its name") {
+  const std::string script =
+      "N=0\nfor h in $(hosts); do N=$((N+1)); done\ntorchrun --nnodes $N --nproc_per_node 8" + megatron;
+  CHECK(
+      need_in(of_words(script), "number of GPUs") ==
+      "the number of GPUs: needs $N, which only a run knows: give it with --env N=VALUE (or give --devices)");
+  CHECK(read_launch_script(script, "run.sh", {.environment = {{"N", "4"}}}).devices == 32);
+}
+
 TEST_CASE("launch forms: a member whose last value only a run knows is needed") {
   const LaunchedRun run =
       of_words("torchrun --nproc_per_node 8" + megatron + "--hidden-size $(python size.py)");

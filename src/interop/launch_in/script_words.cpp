@@ -48,7 +48,8 @@ std::string needs(const shell::Followed& script, std::string_view text) {
     const shell::Unknown& unknown = script.unknowns[mark];
     std::string next = advice_for(unknown);
     if (!result.empty()) result += (next == advice ? "" : advice) + ", ";
-    result += printable(unknown.text) + (unknown.name.empty() ? "" : " (" + unknown.name + ")");
+    const bool has_name = unknown.name.empty() || unknown.text == "$" + unknown.name;
+    result += printable(unknown.text) + (has_name ? "" : " (" + unknown.name + ")");
     advice = std::move(next);
   }
   return result.empty() ? result : "needs " + result + advice;

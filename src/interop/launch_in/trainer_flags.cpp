@@ -222,7 +222,11 @@ bool trains_on_pairs(std::string_view program, const std::vector<Written>& writt
 bool are_openrlhf_words(const std::vector<Written>& written) {
   return (has_flag(written, "pretrain") &&
           (has_flag(written, "micro_train_batch_size") || has_flag(written, "zero_stage"))) ||
-         has_flag(written, "train.micro_batch_size") || has_flag(written, "ds.zero_stage");
+         std::any_of(written.begin(), written.end(), [](const Written& it) {
+           // Megatron-Bridge has overrides of the same names.
+           return it.as_written.starts_with("--train.micro_batch_size") ||
+                  it.as_written.starts_with("--ds.zero_stage");
+         });
 }
 
 // Defaults: batches of 128, microbatches of 8 and sequences of 2048, stage 2 [OpenRLHF, openrlhf/cli/train_sft.py].

@@ -232,9 +232,12 @@ void Interpreter::forget_changes(const State& before) {
     if (was != before.variables.end() && was->second == variable) continue;
     if (variable.is_list) {
       variable.is_open = true;
-    } else {
-      variable.items.insert_or_assign(0, Value(mark(Source::output, "$" + name), here()));
+      continue;
     }
+    const auto given = given_.environment.find(name);
+    Value value(given == given_.environment.end() ? mark(Source::output, "$" + name) : given->second, here());
+    if (const auto unknown = only_mark(value.text())) followed_.unknowns[*unknown].name = name;
+    variable.items.insert_or_assign(0, std::move(value));
   }
 }
 
