@@ -2,16 +2,16 @@
 // models that are not embedded but have published sizes.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/decimal.hpp"
 #include "headroom/interop/hugging_face.hpp"
 #include "headroom/io/catalog.hpp"
-#include "headroom/parallel/parameters.hpp"
+#include "headroom/memory/state.hpp"
 #include "interop/hub_published.hpp"
 #include "interop/launch_in/tree_run.hpp"
 #include "io/command_files.hpp"
@@ -225,9 +225,9 @@ bool is_size_of(const std::string& size, const std::string& name) {
   if (ours.empty()) return false;
   const double unit = lower_case(size).back() == 't' ? 1e12 : lower_case(size).back() == 'b' ? 1e9 : 1e6;
   double stated = 0;
-  std::from_chars(size.data(), size.data() + size.size() - 1, stated);
+  decimal_from_chars(size.data(), size.data() + size.size() - 1, stated);
   constexpr double rounding = 0.05;
-  const double all = total(parameter_count(read_any_model(ours)));
+  const double all = parameter_count(read_any_model(ours));
   return std::abs(stated * unit - all) <= rounding * all;
 }
 
