@@ -29,7 +29,7 @@ KnownLayouts known_layouts(const Request& base, const Space& space, const Questi
                            std::int64_t longest, const Watch& watch);
 
 // Returns the same, from `known.from` on, in no more memory than the layouts were found with. Returns nothing if it is
-// shorter or if the layouts do not tell.
+// shorter, or if none of the layouts that fit has a context-parallel size that the space allows.
 std::optional<std::int64_t> longest_sequence(const Request& base, const Space& space,
                                              const Question& question, const KnownLayouts& known,
                                              const Watch& watch);

@@ -145,7 +145,7 @@ void keep_front(std::vector<IndexedMix>& mixes) {
 }
 
 // Rejects mixes that a mix of the front dominates. Each level holds the front's mixes with at most its kept bytes, by
-// time, with ever lower peaks. Levels are quantiles of the kept bytes: 64 find nearly all that are dominated.
+// time, with ever lower peaks. Levels are quantiles of the kept bytes; a mix is compared at the one below its own.
 class Bar {
  public:
   void raise(const std::vector<IndexedMix>& front) {

@@ -242,6 +242,9 @@ TEST_CASE("shell: what a loop of unknown length changes is unknown") {
   CHECK(
       started_by("while read -r k v; do [ $k = tp ] && T=$v; done <<EOF\ndp 2\ntp 4\nEOF\npython x.py $T") ==
       "python|x.py|4");
+  CHECK(started_by(
+            "while read -r a; do while read -r b; do T=$b; done < hosts; done <<< 'x'\npython x.py $T") ==
+        "python|x.py|<$T>");
   CHECK(started_by("while IFS=: read -r k v; do T=$k$v; done <<< 'tp:8'\npython x.py $T") ==
         "python|x.py|tp8");
   CHECK(started_by("TP=2\nwhile [ $# -gt 0 ]; do case $1 in *) TP=$1; shift;; esac; done\npython x.py $TP") ==
@@ -281,6 +284,9 @@ TEST_CASE("shell: texts that filters count") {
   CHECK(counted("echo $G | tr ',' ' ' | wc -w") == "python|train.py|4");
   CHECK(counted("echo $G | awk -F',' '{print NF}'") == "python|train.py|4");
   CHECK(counted("echo $G | cut -d, -f2") == "python|train.py|1");
+  CHECK(counted("printf '%s,' a b") == "python|train.py|a,b,");
+  CHECK(counted("printf 'x' a b") == "python|train.py|x");
+  CHECK(counted("printf '' a") == "python|train.py");
   CHECK(counted("expr 32 / 4") == "python|train.py|8");
   CHECK(counted("echo $G | sort | wc -l") == "python|train.py|<$(echo $G | sort | wc -l)>");
   CHECK(counted("echo $H | wc -w") == "python|train.py|<$(echo $H | wc -w)>");

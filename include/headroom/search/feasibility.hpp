@@ -44,7 +44,7 @@ class Feasibility {
   std::optional<Strategy> fitting_layout(const Space& space);
   // Returns the strategy of the first fitting layout that needs the least memory.
   std::optional<Strategy> fitting_strategy(const Space& space);
-  // The same, of the given layouts, those that fit in the space among them.
+  // Returns the same among the given layouts. Skips those that the space or the request does not allow.
   std::optional<Strategy> fitting_strategy(const Space& space, std::span<const Strategy> layouts);
   // Returns all layouts of the space that have a strategy that fits.
   std::vector<Strategy> fitting_layouts(const Space& space);

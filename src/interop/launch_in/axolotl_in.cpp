@@ -77,7 +77,6 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
       {"flex_attention"},
       {"sage_attention"},
       {"attention"},
-      {"attn_implementation"},
       {"s2_attention", LaunchUse::unmodelled, "shifted sparse attention"},
       {"scaling_softmax"},
       {"gradient_checkpointing_kwargs.*"},

@@ -127,7 +127,6 @@ bool is_preference(const TreeRun& run) {
 }
 
 constexpr LaunchKey hugging_face_keys[] = {
-    {"attn_implementation"},
     {"attn_impl"},
     {"tokenizer_name*"},
     {"trust_remote_code"},
@@ -416,9 +415,7 @@ LaunchedRun read_llama_factory_words(TrainerLaunch launch, const std::string& fi
     builder.imply("LLaMA-Factory checkpoints every layer unless disable_gradient_checkpointing is on");
   }
   if (run.on("use_unsloth_gc")) builder.set("offload_modules", "layer_input", run.find("use_unsloth_gc"));
-  if (run.on("pure_bf16")) {
-    step_loaded_weights(run.find("pure_bf16"), builder);
-  }
+  if (run.on("pure_bf16")) step_loaded_weights(run.find("pure_bf16"), builder);
   return hf_like(run, names, adapter, type, 8, nullptr, factory_keys, options, scale);
 }
 

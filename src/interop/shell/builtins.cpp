@@ -14,19 +14,6 @@ namespace {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-}  // namespace
-
-bool is_idle(std::string_view name) {
-  constexpr std::array<std::string_view, 34> names{
-      "cd",    "pushd", "popd",   "mkdir", "rm",   "cp",    "mv",    "ln",         "chmod",
-      "touch", "shopt", "ulimit", "trap",  "wait", "sleep", "umask", "hash",       "module",
-      "ml",    "conda", "alias",  "pip",   "date", "pwd",   "ls",    "nvidia-smi", "disown",
-      "kill",  "jobs",  "which",  "sync",  "find", "tar",   "git"};
-  return contains(names, name);
-}
-
-namespace {
-
 // Commands that run the script that is among their words. Others read it, as `cat "$0"` does.
 bool runs_scripts(std::string_view name) {
   constexpr std::array<std::string_view, 38> names{
@@ -88,9 +75,9 @@ std::optional<std::string> Interpreter::printed(const std::vector<Value>& words)
     const std::string& format = words[1].text();
     std::string text;
     std::size_t next = 2;
-    std::size_t before = 0;
+    std::size_t before = next;
     for (std::size_t i = 0;; ++i) {
-      if (i >= format.size()) {  // the format is used again for the words that are left
+      if (i >= format.size()) {  // a format that takes words is used again for those that are left
         if (next >= words.size() || next == before) break;
         before = next;
         i = 0;
@@ -115,12 +102,9 @@ std::optional<std::string> Interpreter::printed(const std::vector<Value>& words)
   }
   if (name == "seq") return sequence(words);
   // The place of a program that starts runs: its name tells enough.
-  constexpr std::array<std::string_view, 7> starters{"deepspeed", "torchrun", "accelerate", "python",
-                                                     "python3",   "swift",    "srun"};
   const bool looks_up =
       name == "which" || (name == "command" && words.size() == 3 && words[1].text() == "-v");
-  if (looks_up && words.size() > 1 && contains(starters, std::string_view(words.back().text())))
-    return words.back().text();
+  if (looks_up && words.size() > 1 && is_launcher(words.back().text())) return words.back().text();
   if (name == "getopt") return sorted_options(words);
   if (name == "dirname" && words.size() == 2) return path_directory(words[1].text());
   if (name == "basename" && words.size() > 1) {
@@ -368,7 +352,7 @@ std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value
   }
   if (is("read", "mapfile", "readarray")) {
     std::optional<Value> text = text_read_by(node);
-    const bool of_loop = !text && name == "read" && !inputs_.empty();
+    const bool of_loop = !text && name == "read" && !inputs_.empty() && inputs_.back().text;
     if (of_loop) text = next_line();
     if (text) {
       read_text(node, words, *text);

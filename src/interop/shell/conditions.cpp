@@ -12,6 +12,15 @@
 
 namespace headroom::shell {
 
+bool is_idle(std::string_view name) {
+  constexpr std::array<std::string_view, 34> names{
+      "cd",    "pushd", "popd",   "mkdir", "rm",   "cp",    "mv",    "ln",         "chmod",
+      "touch", "shopt", "ulimit", "trap",  "wait", "sleep", "umask", "hash",       "module",
+      "ml",    "conda", "alias",  "pip",   "date", "pwd",   "ls",    "nvidia-smi", "disown",
+      "kill",  "jobs",  "which",  "sync",  "find", "tar",   "git"};
+  return contains(names, name);
+}
+
 // `echo "$ARGS" | grep -q -- --flag`. Nothing that it expands is set behind it.
 std::optional<bool> Interpreter::finds(const Node& node) {
   const Node& last = this->node(node.children.back());

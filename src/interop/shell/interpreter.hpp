@@ -73,8 +73,10 @@ struct Outcome {
   std::vector<std::size_t> unknowns = {};
 };
 
-// Commands that leave variables and branches as they are (builtins.cpp).
+// Commands that leave variables and branches as they are (conditions.cpp).
 bool is_idle(std::string_view name);
+// Programs that start training runs, by their names (run.cpp).
+bool is_launcher(std::string_view name);
 
 // What util-linux's getopt prints of its words (options.cpp).
 std::string sorted_options(const std::vector<Value>& words);
@@ -208,7 +210,7 @@ class Interpreter {
   std::string folder_;
   State state_;
   struct Input {
-    Value text;
+    std::optional<Value> text;  // none: of a file that is not read
     std::size_t at = 0;
   };
   std::vector<Input> inputs_;                                           // texts that loops read: `done <<EOF`

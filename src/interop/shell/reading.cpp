@@ -28,13 +28,13 @@ std::optional<Value> Interpreter::text_read_by(const Node& node) {
 
 std::optional<Value> Interpreter::next_line() {
   Input& input = inputs_.back();
-  const std::string& text = input.text.text();
+  const std::string& text = input.text->text();
   if (input.at >= text.size()) return std::nullopt;
   const std::size_t end = std::min(text.find('\n', input.at), text.size());
   Value line;
-  line.append(input.text, input.at, end);
+  line.append(*input.text, input.at, end);
   input.at = end + 1;
-  if (line.text().empty()) line = Value("", input.text.place());
+  if (line.text().empty()) line = Value("", input.text->place());
   return line;
 }
 

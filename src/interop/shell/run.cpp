@@ -254,11 +254,14 @@ Flow Interpreter::run_uncertain(std::size_t body) {
 }
 
 Flow Interpreter::run_while(const Node& node) {
-  const std::optional<Value> text = node.redirections.empty() ? std::nullopt : text_read_by(node);
-  const bool is_read = text && is_known(text->text());
-  if (is_read) inputs_.push_back({*text, 0});
+  const bool has_input = std::any_of(node.redirections.begin(), node.redirections.end(),
+                                     [](const Redirection& it) { return it.sign.starts_with('<'); });
+  if (!has_input) return repeat_while(node);
+  std::optional<Value> text = text_read_by(node);
+  if (text && !is_known(text->text())) text.reset();
+  inputs_.push_back({std::move(text), 0});
   const Flow flow = repeat_while(node);
-  if (is_read) inputs_.pop_back();
+  inputs_.pop_back();
   return flow;
 }
 
@@ -406,12 +409,16 @@ Flow Interpreter::run_simple(const Node& node) {
   return Flow::goes_on;
 }
 
-void Interpreter::start(const std::vector<Value>& words, const Node& node) {
+bool is_launcher(std::string_view name) {
   constexpr std::array<std::string_view, 22> launchers{
       "torchrun", "srun",       "sbatch",   "deepspeed",     "accelerate", "mpirun",
       "mpiexec",  "python",     "python3",  "mpiexec.hydra", "ds",         "llamafactory-cli",
       "axolotl",  "tune",       "composer", "primus-cli",    "ray",        "nemo",
       "pdsh",     "horovodrun", "bsub",     "orterun"};
+  return contains(launchers, name);
+}
+
+void Interpreter::start(const std::vector<Value>& words, const Node& node) {
   const auto base = [](const Value& word) {
     const std::string& text = word.text();
     return std::string_view(text).substr(text.rfind('/') + 1);
@@ -422,7 +429,7 @@ void Interpreter::start(const std::vector<Value>& words, const Node& node) {
   const bool launches =
       contains(commands, base(words.front())) ||
       std::any_of(words.begin(), words.end(), [&](const Value& word) {
-        return contains(launchers, base(word)) ||
+        return is_launcher(base(word)) ||
                (base(word).ends_with(".py") && word.text().find(' ') == std::string::npos) ||
                base(word) == "sbatch_benchmarking.sh";
       });
