@@ -28,4 +28,19 @@ TEST_CASE(
   CHECK((beyond.result.plans.empty() || beyond.result.plans.front().verdict != Verdict::fits));
 }
 
+TEST_CASE("find held: TP beyond a node is looked at where nothing fits within it, of a wide space alone") {
+  Searched it = searched("llama-3-405b", "dgx-h100-80g", "torchtitan-2025", 512, 512);
+  it.base.system.devices_per_node = 1;
+  it.base.workload.sequence = 16384;
+  it.space.pipeline_parallel = it.space.context_parallel = {.only = {1}};
+  it.space.breadth = Breadth::wide;
+  const Question question{.extreme = Extreme::min_devices, .most = 512};
+  CHECK_FALSE(find(it.base, it.space, question).value);
+  const Found wide = find_held(it.base, it.space, question);
+  REQUIRE(wide.value);
+  CHECK(*wide.value <= 512);
+  it.space.breadth = Breadth::usual;
+  CHECK_FALSE(find_held(it.base, it.space, question).value);
+}
+
 }  // namespace headroom
