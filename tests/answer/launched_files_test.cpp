@@ -136,4 +136,16 @@ TEST_CASE("launch: plain rotary positions of latent attention take YaRN's fused 
   CHECK(unfused.find("--no-rope-fusion") != std::string::npos);
 }
 
+TEST_CASE("launched files: torchtitan clips no gradients that are gone by then") {
+  Strategy strategy{.data_parallel = 64, .data_sharding = DataSharding::zero3};
+  const auto toml = [&] {
+    return file_in(launch_of(request_of("llama-3-8b", "torchtitan-2025", strategy), LaunchTarget::torchtitan),
+                   "headroom.toml");
+  };
+  CHECK(has(toml(), "max_norm = 1.0"));
+  strategy.step_in_backward = true;
+  CHECK(has(toml(), "early_step_in_backward = true"));
+  CHECK_FALSE(has(toml(), "max_norm"));
+}
+
 }  // namespace headroom::tests::launched_files

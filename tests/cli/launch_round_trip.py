@@ -14,7 +14,7 @@ import tempfile
 # Launcher, stack, the file that is read, models, and what its strategies vary.
 LAUNCHERS = {
     "megatron": ("megatron-core-2025", "launch.sh", ["llama-3-8b", "qwen3-8b", "mixtral-8x7b", "gpt3-13b"]),
-    "torchtitan": ("torchtitan-2025", "headroom.toml", ["llama-3-8b", "llama-3-70b"]),
+    "torchtitan": ("torchtitan-2025", "headroom.toml", ["llama-3-8b", "llama-3-70b", "qwen3-8b"]),
     "bridge": ("megatron-core-2025", "launch.sh", ["llama-3-8b", "qwen3-8b", "mixtral-8x7b"]),
     "nemo": ("nemo-2025", "launch.sh", ["llama-3-8b", "mixtral-8x7b"]),
     "zero-bubble": ("zero-bubble-2023", "launch.sh", ["llama-3-8b", "llama-3-70b"]),
@@ -51,8 +51,6 @@ DERIVED = {"megatron": {"data_parallel"}, "torchtitan": set(), "llama-factory": 
            "axolotl": {"data_parallel"}}
 DERIVED.update({"bridge": {"data_parallel"}, "nemo": {"data_parallel"}, "zero-bubble": {"data_parallel"},
                 "deepspeed": {"data_parallel"}})
-# Of a model that the file does not name.
-MODEL = {"torchtitan"}
 
 
 def flags_of(strategy):
@@ -112,8 +110,7 @@ def main():
                 if any(not lack.startswith(("the fork's own", "validation after")) for lack in reply["launch"]["lacks"]):
                     continue  # not launched as it was priced
                 legal += 1
-                named = ["--model", model] if launcher in MODEL else []
-                read = subprocess.run([program, "check", target / file, *named, "--system", "dgx-h100-80g", "--format", "json"],
+                read = subprocess.run([program, "check", target / file, "--system", "dgx-h100-80g", "--format", "json"],
                                       capture_output=True, text=True, check=False)
                 told = f"{launcher}: {model} {' '.join(flags_of(strategy))}"
                 if not read.stdout:

@@ -81,4 +81,12 @@ PythonResult call_python(std::string_view text, const std::string& file, const s
   return {TreeMaker(file).of(*value, "", 0), python.take_remarks()};
 }
 
+TreeNode python_names(std::string_view text, const std::string& file) {
+  const PythonModules none = [](const std::string&) { return std::nullopt; };
+  Python python(none);
+  PythonValue names(PythonKind::map, "", 1);
+  for (const auto& [name, value] : python.load(text, file).names) names.members.emplace_back(name, value);
+  return TreeMaker(file).of(names, "", 0);
+}
+
 }  // namespace headroom

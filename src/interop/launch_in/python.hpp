@@ -34,4 +34,7 @@ std::vector<std::string> python_functions(std::string_view text, const std::stri
 PythonResult call_python(std::string_view text, const std::string& file, const std::string& function,
                          const PythonModules& modules);
 
+// What the names of a file hold after its last line, as a map.
+TreeNode python_names(std::string_view text, const std::string& file);
+
 }  // namespace headroom

@@ -291,6 +291,8 @@ class Python {
       return;
     }
     PythonPointer holder = look_up(f, name, token(at).line);
+    // What is put into an imported name is kept: "table["mine"] = ...".
+    if (holder->kind == PythonKind::unknown && f.locals == nullptr) f.module.names[name] = holder;
     for (;;) {
       std::string key;
       if (take(at, ".")) {

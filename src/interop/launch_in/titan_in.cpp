@@ -13,66 +13,6 @@
 namespace headroom {
 namespace {
 
-// Flavors whose layers are those of an embedded model [torchtitan/models/*/__init__.py].
-struct Flavor {
-  std::string_view model;
-  std::string_view flavor;  // in lower case
-  std::string_view ours;
-};
-constexpr std::array<Flavor, 32> flavors{{
-    {"llama2", "7b", "llama-2-7b"},
-    {"llama2", "13b", "llama-2-13b"},
-    {"llama2", "70b", "llama-2-70b"},
-    {"llama3", "1b", "llama-3.2-1b"},
-    {"llama3", "3b", "llama-3.2-3b"},
-    {"llama3", "8b", "llama-3-8b"},
-    {"llama3", "8b_flex", "llama-3-8b"},
-    {"llama3", "8b_varlen", "llama-3-8b"},
-    {"llama3", "70b", "llama-3-70b"},
-    {"llama3", "405b", "llama-3-405b"},
-    {"llama4", "17bx16e", "llama-4-scout"},
-    {"llama4", "17bx128e", "llama-4-maverick"},
-    {"llama4", "17bx16e_irope", "llama-4-scout"},
-    {"llama4", "17bx128e_irope", "llama-4-maverick"},
-    {"deepseek_v3", "16b", "deepseek-v2-lite"},
-    {"deepseek_v3", "236b", "deepseek-v2"},
-    {"deepseek_v3", "671b", "deepseek-v3"},
-    {"deepseek_v3", "kimi_k2", "kimi-k2"},
-    {"qwen3", "0.6b", "qwen3-0.6b"},
-    {"qwen3", "1.7b", "qwen3-1.7b"},
-    {"qwen3", "4b", "qwen3-4b"},
-    {"qwen3", "8b", "qwen3-8b"},
-    {"qwen3", "14b", "qwen3-14b"},
-    {"qwen3", "32b", "qwen3-32b"},
-    {"qwen3", "30b-a3b", "qwen3-30b-a3b"},
-    {"qwen3", "30b_a3b", "qwen3-30b-a3b"},
-    {"qwen3", "235b-a22b", "qwen3-235b-a22b"},
-    {"qwen3", "235b_a22b", "qwen3-235b-a22b"},
-    {"gpt_oss", "20b", "gpt-oss-20b"},
-    {"gpt_oss", "120b", "gpt-oss-120b"},
-    {"gpt_oss", "20b_flex", "gpt-oss-20b"},
-    {"gpt_oss", "120b_flex", "gpt-oss-120b"},
-}};
-
-// Models for tests: of their first sizes [torchtitan/models/llama3/__init__.py, debugmodel].
-void debug_members(const std::string& model, const Written* from, RunBuilder& builder) {
-  builder.name_absent_model(model + " debugmodel", from);
-  builder.member("hidden", 256, nullptr);
-  builder.member("layers", 6, nullptr);
-  builder.member("heads", 16, nullptr);
-  builder.member("feedforward", 768, nullptr);
-  builder.member("vocabulary", 2048, nullptr);
-  if (model == "deepseek_v3" || model == "llama4") {
-    builder.member("experts/count", 8, nullptr);
-    builder.member("experts/per_token", model == "llama4" ? 1 : 3, nullptr);
-    builder.member("experts/feedforward", 256, nullptr);
-  }
-  llama_members(builder);
-  builder.assume(
-      fmt::format("{}'s debugmodel is read as 6 layers of width 256 with a vocabulary of 2,048", model),
-      from);
-}
-
 // By op, or every n-th layer as a whole; every second where it is not written.
 void take_selective_option(TreeRun& run, const RunScale& scale, const Written* mode, const Written* option) {
   RunBuilder& builder = run.builder();
@@ -99,58 +39,7 @@ void take_selective_option(TreeRun& run, const RunScale& scale, const Written* m
   }
 }
 
-bool is_flavor(const Flavor& row, std::string_view model, std::string_view flavor) {
-  return model.starts_with(row.model) && row.flavor == flavor;
-}
-
 }  // namespace
-
-std::optional<std::pair<std::string, std::string>> titan_flavor(const std::string& name) {
-  const std::string word = lower_case(name);
-  for (std::size_t at = word.find('_'); at != std::string::npos; at = word.find('_', at + 1)) {
-    const std::string model = word.substr(0, at);
-    const std::string flavor = word.substr(at + 1);
-    if (std::any_of(flavors.begin(), flavors.end(),
-                    [&](const Flavor& row) { return is_flavor(row, model, flavor); }))
-      return std::pair{model, flavor};
-  }
-  return std::nullopt;
-}
-
-std::optional<std::int64_t> take_titan_model(const std::string& given, const std::string& flavor,
-                                             const Written* from, const std::string& file,
-                                             RunBuilder& builder) {
-  const std::string model = lower_case(given);
-  std::string kind = lower_case(flavor);
-  if (kind.starts_with("debugmodel") || kind.starts_with("debug_model")) {
-    debug_members(model, from, builder);
-    return 6;
-  }
-  const auto is_known = [&] {
-    return std::any_of(flavors.begin(), flavors.end(),
-                       [&](const Flavor& row) { return is_flavor(row, model, kind); });
-  };
-  // Forks name their settings behind a flavor: "30B-A3B-deepep".
-  for (std::size_t end = kind.find_last_of("-_"); !is_known() && end != std::string::npos;
-       end = kind.find_last_of("-_"))
-    kind.resize(end);
-  if (!is_known()) kind = lower_case(flavor);
-  if (kind != lower_case(flavor))
-    builder.imply(fmt::format("the layers of flavor {} are those of {}", printable(flavor), kind), from);
-  for (const Flavor& row : flavors) {
-    if (!is_flavor(row, model, kind)) continue;
-    builder.name_model(std::string(row.ours), from);
-    if (row.ours == "deepseek-v3") {
-      builder.member("mtp_layers", 0, nullptr);
-      builder.imply("torchtitan's DeepSeek-V3 has no multi-token prediction", from);
-    }
-    if (row.ours == "deepseek-v2-lite")
-      builder.imply("deepseek_v3 16B has the layers of DeepSeek-V2-Lite", from);
-    return read_any_model(std::string(row.ours)).layers;
-  }
-  name_model_of(given + (flavor.empty() ? "" : "-" + flavor), from, file, builder);
-  return std::nullopt;
-}
 
 void take_titan(TreeRun& run, RunScale& scale) {
   RunBuilder& builder = run.builder();
@@ -420,8 +309,8 @@ LaunchedRun read_torchtitan(const TreeFile& file, const LaunchOptions& options) 
   }
   const std::string flavor = run.text("model.flavor");
   RunScale scale;
-  scale.layers =
-      take_titan_model(run.text("model.name"), flavor, run.find("model.flavor"), file.file, builder);
+  scale.layers = take_titan_model(run.text("model.name"), flavor, run.find("model.flavor"), file.file,
+                                  builder, run.find("experimental.custom_import"));
   if (!options.model.empty()) scale.layers = read_any_model(options.model, options.overrides).layers;
   take_titan(run, scale);
   take_titan_precision(run);

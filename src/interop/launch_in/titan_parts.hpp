@@ -10,10 +10,11 @@
 
 namespace headroom {
 
-// The model of a flavor. Returns its layers; none: they are not known.
+// The model of a flavor, which `module` may add: the setting that names it (experimental.custom_import), or null.
+// Returns its layers; none: they are not known.
 std::optional<std::int64_t> take_titan_model(const std::string& given, const std::string& flavor,
                                              const Written* from, const std::string& file,
-                                             RunBuilder& builder);
+                                             RunBuilder& builder, const Written* module = nullptr);
 // "deepseek_v3_16b" as a model and its flavor, where torchtitan has them.
 std::optional<std::pair<std::string, std::string>> titan_flavor(const std::string& name);
 void take_titan(TreeRun& run, RunScale& scale);
