@@ -135,9 +135,9 @@ class Probes {
         std::lcm(std::max<std::int64_t>(of_experts, 2), std::max<std::int64_t>(strategy.shard_size, 1));
     if (!data_parallel_.empty()) strategy.data_parallel = data_parallel_.front();
     // As many microbatches as any schedule asks for, of each rank; one where each backward pass steps.
-    const std::int64_t rounds = strategy.step_in_backward ? 1 : 4;
-    probe.workload.global_batch = rounds * strategy.pipeline_parallel * strategy.virtual_pipeline *
-                                  strategy.micro_batch * strategy.data_parallel;
+    const std::int64_t rounds =
+        strategy.step_in_backward ? 1 : 4 * strategy.pipeline_parallel * strategy.virtual_pipeline;
+    probe.workload.global_batch = rounds * strategy.micro_batch * strategy.data_parallel;
     return illegalities(probe, strategy);
   }
 

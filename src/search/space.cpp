@@ -125,7 +125,9 @@ class LayoutVisit {
   bool rejected_whatever_follows() {
     layout_.virtual_pipeline = 1;
     layout_.stage_layers.clear();
-    layout_.micro_batch = 1;
+    // Weights that step in the backward pass take a replica's whole batch.
+    const std::int64_t replica = base_.workload.global_batch / layout_.data_parallel;
+    layout_.micro_batch = layout_.step_in_backward ? std::max<std::int64_t>(replica, 1) : 1;
     layout_.sequence_parallel = false;
     layout_.schedule = ScheduleKind::one_forward_one_backward;
     layout_.microbatch_group_size = 0;

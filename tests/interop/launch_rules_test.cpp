@@ -301,4 +301,28 @@ TEST_CASE("launch rules: the optimizer that steps on the host keeps fp32 main pa
   CHECK(value_in(host, "optimizer_offload_fraction") == "1");
 }
 
+TEST_CASE("launch rules: what axolotl refuses") {
+  const std::string start = "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 1\nsequence_len: 4096\n";
+  const std::string adapter = "adapter: qlora\nlora_r: 8\n";
+  const auto run = [&](const std::string& more) { return run_of(start + more, "run.yaml"); };
+  CHECK(refuses(run(adapter),
+                "adapter qlora needs load_in_4bit: true [axolotl, utils/schemas, validate_qlora]"));
+  CHECK(refuses(run(adapter + "load_in_4bit: true\nload_in_8bit: true\n"), "needs load_in_8bit off"));
+  CHECK(refusals_in(run(adapter + "load_in_4bit: true\n")).empty());
+  CHECK(refusals_in(run("adapter: lora\nlora_r: 8\nload_in_8bit: true\n")).empty());
+  const std::string shards = "fsdp:\n  - full_shard\n";
+  CHECK(refuses(run("deepspeed: zero3.json\n" + shards), "deepspeed and fsdp cannot be used together"));
+  CHECK(refusals_in(run(shards)).empty());
+}
+
+TEST_CASE("launch rules: torchtune's LoRA recipes read no optimizer_in_bwd") {
+  const LaunchedRun run = run_of(
+      "model:\n  _component_: torchtune.models.llama3_1.lora_llama3_1_8b\n  lora_rank: 8\nbatch_size: 2\n"
+      "optimizer_in_bwd: True\nclip_grad_norm: 1.0\noptimizer:\n  _component_: torch.optim.AdamW\n",
+      "run.yaml");
+  CHECK(refusals_in(run).empty());
+  CHECK(value_in(run, "step_in_backward").empty());
+  CHECK(value_in(run, "lora_rank") == "8");
+}
+
 }  // namespace headroom::tests::launch_rules

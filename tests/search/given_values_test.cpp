@@ -30,6 +30,28 @@ TEST_CASE("given values: sizes are refused with the rule's numbers where none of
   CHECK(problems.front() == Problem{"tensor_parallel", "must divide the attention heads (96 % 7 = 5)"});
 }
 
+TEST_CASE("given values: weights that step in the backward pass are refused by name, without other rules") {
+  Request request{.model = read_model("llama-2-7b"),
+                  .system = read_system("dgx-h100-80g"),
+                  .software = read_software("torchtitan-2025")};
+  request.workload = {.global_batch = 16, .sequence = 4096};
+  request.strategy.step_in_backward = true;
+  CHECK(value_illegalities(request, {.devices = 16}).empty());
+  const std::vector<Problem> problems =
+      value_illegalities(request, {.devices = 16, .pipeline_parallel = {.only = {2}}});
+  REQUIRE(problems.size() == 1);
+  CHECK(problems.front().where == "step_in_backward");
+  CHECK(problems.front().rule.find("needs `pipeline_parallel` 1") == 0);
+  // A replica's batch of four is one microbatch, or breaks the rule.
+  request.workload.global_batch = 64;
+  CHECK(value_illegalities(request, {.devices = 16, .micro_batch = {.only = {4}}}).empty());
+  bool found = false;
+  visit_layouts(
+      request, {.devices = 16, .micro_batch = {.only = {4}}},
+      [&](const Strategy& layout) { return !(found = layout.micro_batch == 4); }, [](const Problem&) {});
+  CHECK(found);
+}
+
 TEST_CASE("given values: what goes with some choice of the space only is not refused") {
   Request request = gpt3();
   request.strategy.offload.modules = {"layer_input"};  // needs full recomputation

@@ -10,6 +10,31 @@
 #include "io/text.hpp"
 
 namespace headroom {
+namespace {
+
+// What the validation of its settings refuses.
+void refuse_axolotl(TreeRun& run, const Written* adapter) {
+  const auto refuse = [&](std::string_view field, const Written& at, std::string rule,
+                          std::string_view check) {
+    run.builder().refuse({.fields = {std::string(field)},
+                          .rule = std::move(rule),
+                          .source = fmt::format("axolotl, utils/schemas, {}", check),
+                          .written = at.as_written,
+                          .at = at.at});
+  };
+  const Written* const deepspeed = run.find("deepspeed");
+  if (deepspeed != nullptr && is_on(*deepspeed) && run.has("fsdp"))
+    refuse("data_sharding", *deepspeed, "deepspeed and fsdp cannot be used together: drop one",
+           "check_fsdp_deepspeed");
+  const bool four_bits = adapter != nullptr && text_of_values(*adapter) == "qlora";
+  if (!four_bits || run.has("peft.backend")) return;
+  if (run.on("load_in_8bit"))
+    refuse("base_dtype", *run.find("load_in_8bit"), "adapter qlora needs load_in_8bit off", "validate_qlora");
+  if (!run.on("load_in_4bit"))
+    refuse("base_dtype", *adapter, "adapter qlora needs load_in_4bit: true", "validate_qlora");
+}
+
+}  // namespace
 
 LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
   RunBuilder builder(file.file, "axolotl", "hf-trainer");
@@ -19,6 +44,7 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
   const Written* const adapter = run.find("adapter");
   const bool low_rank =
       adapter != nullptr && (text_of_values(*adapter) == "lora" || text_of_values(*adapter) == "qlora");
+  refuse_axolotl(run, adapter);
   RunScale scale;
   scale.tensor = run.size("tensor_parallel", {"tensor_parallel_size"});
   scale.context = run.size("context_parallel", {"context_parallel_size", "sequence_parallel_degree"});

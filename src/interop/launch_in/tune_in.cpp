@@ -30,6 +30,18 @@ bool drop_start(std::string& text, std::string_view start) {
   return true;
 }
 
+void step_in_backward(const Written& setting, TreeRun& run) {
+  run.builder().set("step_in_backward", "yes", &setting);
+  const Written* const clip = run.find("clip_grad_norm");
+  if (clip == nullptr || is_null(*clip)) return;
+  run.builder().refuse({.fields = {"step_in_backward"},
+                        .rule = "needs optimizer_in_bwd off: no step knows the norm of all gradients",
+                        .source = "torchtune, recipes/full_finetune_single_device.py, "
+                                  "FullFinetuneRecipeSingleDevice.__init__",
+                        .written = clip->as_written,
+                        .at = clip->at});
+}
+
 }  // namespace
 
 LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
@@ -82,16 +94,10 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
     take_optimizer(*optimizer, builder);
   }
   if (const Written* const fused = run.find("optimizer_in_bwd"); fused != nullptr && is_on(*fused)) {
-    builder.set("step_in_backward", "yes", fused);
-    const Written* const clip = run.find("clip_grad_norm");
-    if (clip != nullptr && !is_null(*clip)) {
-      builder.refuse({.fields = {"step_in_backward"},
-                      .rule = "needs optimizer_in_bwd off: no step knows the norm of all gradients",
-                      .source = "torchtune, recipes/full_finetune_single_device.py, "
-                                "FullFinetuneRecipeSingleDevice.__init__",
-                      .written = clip->as_written,
-                      .at = clip->at});
-    }
+    if (adapter)
+      builder.imply("optimizer_in_bwd changes nothing: torchtune's LoRA recipes do not read it", fused);
+    else
+      step_in_backward(*fused, run);
   }
   if (const Written* const compiled = run.find({"compile", "compile.model"});
       compiled != nullptr && is_on(*compiled))

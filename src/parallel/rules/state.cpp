@@ -294,7 +294,8 @@ constexpr std::array backward_step_rows{
          },
          "needs one microbatch, since each backward pass steps the weights: set `global_batch` to "
          "`micro_batch` x `data_parallel`",
-         "torchtune, recipes/full_finetune_single_device.py, FullFinetuneRecipeSingleDevice.__init__"},
+         "no gradient is left to sum; torchtune, recipes/full_finetune_single_device.py, "
+         "FullFinetuneRecipeSingleDevice.__init__, refuses it"},
     Rule{"step_in_backward",
          [](const RuleCase& it) {
            return it.strategy.pipeline_parallel <= 1 && !has_weight_passes(it.strategy.schedule);
@@ -364,7 +365,7 @@ constexpr std::array state_topics{
     Topic{"adapters", Whose::mechanism, Reads::layout, once_adapting, adapter_rows},
     Topic{"the optimizer", Whose::mechanism, Reads::layout, once, optimizer_rows},
     Topic{"shards that are stepped", Whose::mechanism, Reads::sharding, once, stepped_rows},
-    Topic{"steps in the backward pass", Whose::mechanism, Reads::recompute, once_stepping_in_backward,
+    Topic{"steps in the backward pass", Whose::mechanism, Reads::layout, once_stepping_in_backward,
           backward_step_rows},
     Topic{"shards stepped in the backward pass", Whose::mechanism, Reads::sharding, once_stepping_in_backward,
           backward_shard_rows},
