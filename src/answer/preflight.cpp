@@ -18,18 +18,6 @@ namespace {
 
 constexpr std::size_t most_changes = 3;
 
-PreflightFinding finding(const PreflightQuestion& question, Problem problem, std::string source) {
-  PreflightFinding result{.problem = std::move(problem),
-                          .written = {},
-                          .at = {.file = question.file},
-                          .source = std::move(source)};
-  if (const LaunchSetting* const setting = find_setting(question.run, result.problem.where)) {
-    result.written = setting->written;
-    result.at = setting->at;
-  }
-  return result;
-}
-
 // Whether the request has what the file says of a field, or its default.
 bool is_as_read(const PreflightQuestion& question, std::string_view field) {
   const StrategyField& known = *find_field(field);
@@ -37,6 +25,20 @@ bool is_as_read(const PreflightQuestion& question, std::string_view field) {
   const std::string read =
       setting != nullptr ? setting->value : value_of(known, Strategy(), question.request.workload);
   return value_of(known, question.request.strategy, question.request.workload) == read;
+}
+
+PreflightFinding finding(const PreflightQuestion& question, Problem problem, std::string source) {
+  PreflightFinding result{.problem = std::move(problem),
+                          .written = {},
+                          .at = {.file = question.file},
+                          .source = std::move(source)};
+  const LaunchSetting* const setting = find_setting(question.run, result.problem.where);
+  if (setting == nullptr) return result;
+  if (find_field(result.problem.where) != nullptr && !is_as_read(question, result.problem.where))
+    return result;  // a flag of the command line took its place
+  result.written = setting->written;
+  result.at = setting->at;
+  return result;
 }
 
 // Whether the file states the value that a rule says to have no words.

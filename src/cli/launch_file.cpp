@@ -118,6 +118,21 @@ std::int64_t devices_of_node(const LaunchedRun& run, const SystemFlags& system) 
   return read_system(named && !system.names_system ? run.system : system.system).devices_per_node;
 }
 
+// What flags put in the place of the file's own: "--devices 16 for 8, --global-batch 128 for 64".
+std::string replaced_by(const RequestFlags& flags, const LaunchedRun& run) {
+  std::vector<std::string> parts;
+  if (const std::string devices = run.devices ? std::to_string(*run.devices) : "";
+      flags.devices && !devices.empty() && *flags.devices != devices)
+    parts.push_back(fmt::format("--devices {} for {}", printable(*flags.devices), devices));
+  for (const LaunchSetting& setting : run.strategy) {
+    const StrategyField& field = *find_field(setting.field);
+    const FlagText& given = flags.text(setting.field);
+    if (!field.value.empty() && given && *given != setting.value)
+      parts.push_back(fmt::format("{} {} for {}", flag_of(field.name), printable(*given), setting.value));
+  }
+  return headroom::joined(parts, ", ");
+}
+
 // `has_devices`: a flag says how many GPUs there are, or a search asks. `counts_nodes`: none does.
 LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, const SystemFlags& system) {
   LaunchedRun run = read_launched_run(flags.model, launch_options(flags, flags.overrides));
@@ -140,6 +155,8 @@ LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, c
   }
   std::swap(run.remarks, others);
   for (const std::string& line : told(run, flags.model)) say(line);
+  if (const std::string replaced = replaced_by(flags, run); !replaced.empty())
+    say(fmt::format("{}: flags replace what it says: {}", printable(flags.model), replaced));
   std::swap(run.remarks, others);
   problems = with_needs_joined(problems);
   if (!run.model && problems.empty())

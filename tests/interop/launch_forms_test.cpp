@@ -237,4 +237,16 @@ TEST_CASE("launch forms: a size in a name says another model") {
   }
 }
 
+TEST_CASE("launch forms: what accelerate's file says stands beside the configuration that a script names") {
+  const LaunchFolder folder;
+  folder.with("sft.yaml", "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 2\n");
+  const auto run = [&](const std::string& line) { return read_launched_run(folder.with("run.sh", line)); };
+  const LaunchedRun shipped = run("trl sft --config sft.yaml --num_processes 8 --accelerate_config zero2\n");
+  CHECK(value_in(shipped, "data_sharding") == "zero2");
+  CHECK(need_in(run("trl sft --config sft.yaml --num_processes 8 --accelerate_config fancy\n"),
+                "no such file") != "");
+  CHECK(need_in(run("accelerate launch --config_file fancy.yaml sft.py --config sft.yaml\n"),
+                "--config_file fancy.yaml") != "");
+}
+
 }  // namespace headroom::tests::launch_forms

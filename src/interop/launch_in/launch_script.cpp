@@ -138,6 +138,7 @@ void take_job(const LaunchedRun& job, LaunchedRun& run) {
   if (!job.system.empty()) run.system = job.system;
   if (!job.software.empty() && run.software == "hf-trainer") run.software = job.software;  // DeepSpeed's
   if (job.nodes) run.nodes = job.nodes;
+  run.refusals.insert(run.refusals.end(), job.refusals.begin(), job.refusals.end());
   for (const LaunchSetting& setting : job.strategy) {
     const bool written = std::any_of(run.strategy.begin(), run.strategy.end(),
                                      [&](const LaunchSetting& it) { return it.field == setting.field; });
@@ -154,13 +155,20 @@ void take_job(const LaunchedRun& job, LaunchedRun& run) {
   });
 }
 
+// What is known and not known of the job.
+void tell_needs(const RunBuilder& job, LaunchedRun& run) {
+  const std::vector<LaunchRemark>& remarks = job.so_far().remarks;
+  run.remarks.insert(run.remarks.end(), remarks.begin(), remarks.end());
+}
+
 LaunchedRun read_configuration(const Followed& script, const Program& program, std::vector<Written> written,
                                const std::string& config, const std::string& file, LaunchOptions options) {
   RunBuilder job(file, "", "");
   std::optional<std::int64_t> devices;
   read_sizes(script, program, job, devices);
+  RunBuilder accelerate(file, "", "");
   if (std::vector<Written> settings = accelerate_settings(script, program, file); !settings.empty()) {
-    TreeRun tree(std::move(settings), job);
+    TreeRun tree(std::move(settings), accelerate);
     RunScale scale;
     take_accelerate(tree, scale);
     if (!devices && scale.devices) job.devices(*scale.devices);
@@ -169,13 +177,9 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, s
   LaunchedRun run =
       read_tree_launch(read_file(config), config, options, overrides_of(std::move(written), config));
   take_job(job.so_far(), run);
+  take_job(accelerate.so_far(), run);
+  tell_needs(accelerate, run);
   return run;
-}
-
-// Sizes of the job that only a run knows.
-void tell_needs(const RunBuilder& job, LaunchedRun& run) {
-  const std::vector<LaunchRemark>& remarks = job.so_far().remarks;
-  run.remarks.insert(run.remarks.end(), remarks.begin(), remarks.end());
 }
 
 LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
