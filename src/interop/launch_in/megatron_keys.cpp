@@ -115,8 +115,6 @@ constexpr auto told = std::to_array<LaunchKey>({
     {"softmax_scale", LaunchUse::unmodelled, "a scale of the scores"},
     {"rotary_percent", LaunchUse::unmodelled, "positions of a part of a head, unless 1"},
     {"offload_optimizer_states", LaunchUse::unmodelled, "optimizer states on the host between steps"},
-    {"activation_func_clamp_value", LaunchUse::unmodelled, "a clamped activation"},
-    {"glu_linear_offset", LaunchUse::unmodelled, "a clamped activation"},
     {"mlp_type", LaunchUse::unmodelled, "layers of a fork"},
     {"residual_type", LaunchUse::unmodelled, "layers of a fork"},
     {"curriculum_learning", LaunchUse::unmodelled, "sequences that grow"},

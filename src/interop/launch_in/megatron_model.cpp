@@ -72,7 +72,9 @@ constexpr std::array<Tokenizer, 8> tokenizers{{
 void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuilder& run) {
   const Written* const size = asked.first({"vocab_size", "padded_vocab_size", "pad_vocab_size_to"});
   if (size != nullptr && asked.number(*size)) {
-    run.member("vocabulary", *asked.number(*size), size);
+    // NullTokenizer adds the end of documents [megatron/core/tokenizers/text/libraries/null_tokenizer.py].
+    const bool adds_end = size->name == "vocab_size" && asked.text("tokenizer_type") == "NullTokenizer";
+    run.member("vocabulary", *asked.number(*size) + (adds_end ? 1 : 0), size);
     if (size->name != "vocab_size") run.member("vocabulary_multiple", 1, size);
     return;
   }
@@ -133,67 +135,6 @@ void read_positions(const MegatronSettings& asked, RunBuilder& run) {
   if (most != nullptr && asked.number(*most)) run.member("max_positions", *asked.number(*most), most);
 }
 
-void read_attention(const MegatronSettings& asked, RunBuilder& run) {
-  const Written* const groups = asked.first({"num_query_groups", "num_key_value_heads"});
-  const bool latent = asked.is("multi_latent_attention");
-  const bool grouped =
-      asked.is("group_query_attention") || (groups != nullptr && groups->name != "num_query_groups");
-  if (latent) {
-    const auto size = [&](std::initializer_list<std::string_view> names, std::int64_t fallback) {
-      const Written* const setting = asked.first(names);
-      return setting == nullptr ? fallback : asked.number(*setting).value_or(fallback);
-    };
-    const Written* const from = asked.find("multi_latent_attention");
-    // Defaults of arguments.py, _add_mla_args.
-    run.member("latent_attention/q_rank", size({"q_lora_rank"}, 0), from);
-    run.member("latent_attention/kv_rank", size({"kv_lora_rank"}, 32), from);
-    run.member("latent_attention/nope_head_size", size({"qk_head_dim", "qk_nope_head_dim"}, 128), from);
-    run.member("latent_attention/rope_head_size", size({"qk_pos_emb_head_dim", "qk_rope_head_dim"}, 64),
-               from);
-    run.member("latent_attention/value_head_size", size({"v_head_dim"}, 128), from);
-    run.member("positions", "rotary", nullptr);
-  } else {
-    if (grouped) {
-      run.member("key_value_heads", groups == nullptr ? 1 : asked.number(*groups).value_or(1),
-                 groups == nullptr ? asked.find("group_query_attention") : groups);
-      if (groups == nullptr)
-        run.imply("attention has one KV head: --num-query-groups is not given",
-                  asked.find("group_query_attention"));
-    } else if (groups != nullptr && asked.number(*groups).value_or(1) > 1) {
-      run.imply(
-          "every head has keys and values of its own: --num-query-groups is ignored without "
-          "--group-query-attention",
-          groups);
-    }
-    const Written* const channels = asked.find("kv_channels");
-    if (channels != nullptr && asked.number(*channels))
-      run.member("head_size", *asked.number(*channels), channels);
-    const Written* const norm = asked.find("qk_layernorm");
-    if (norm != nullptr && is_on(*norm)) run.member("qk_norm", "per_head", norm);
-  }
-  const Written* const backend =
-      asked.first({"attention_backend", "use_flash_attn", "use_flash_attn_v2", "use_flash_attn_triton"});
-  const std::string text = backend == nullptr ? "" : text_of_values(*backend);
-  if (text == "unfused" || text == "local") run.member("kernels/attention", "unfused", backend);
-  if (backend != nullptr &&
-      (text == "flash" || text == "fused" || (backend->name != "attention_backend" && is_on(*backend))))
-    run.member("kernels/attention", "flash", backend);
-  const Written* const window = asked.find("window_size");
-  if (window != nullptr && window->unknown.empty() && is_on(*window)) {
-    std::string number = text_of_values(*window);
-    std::erase_if(number, [](char c) { return c == '(' || c == '[' || c == ' ' || c == '\''; });
-    if (const auto tokens = whole_number(number.substr(0, number.find(',')))) {
-      if (asked.has("window_attn_skip_freq")) {
-        run.leave_out(*window, "a window of some layers: every layer attends to the whole sequence");
-      } else {
-        run.member("window", *tokens + 1, window);
-      }
-    }
-  }
-  if (asked.text("softmax_type") == "learnable")
-    run.member("attention_sinks", true, asked.find("softmax_type"));
-}
-
 void read_dropout(const MegatronSettings& asked, RunBuilder& run) {
   for (const char* const name : {"attention_dropout", "hidden_dropout"}) {
     const Written* const setting = asked.find(name);
@@ -203,98 +144,6 @@ void read_dropout(const MegatronSettings& asked, RunBuilder& run) {
       run.member(name, !is_zero(*setting), setting);
     }
   }
-}
-
-struct ExpertMember {
-  std::string_view argument;
-  std::string_view member;
-};
-constexpr std::array<ExpertMember, 6> expert_members{{
-    {"moe_router_topk", "per_token"},
-    {"topk", "per_token"},
-    {"moe_shared_expert_intermediate_size", "shared_feedforward"},
-    {"moe_router_num_groups", "groups"},
-    {"moe_router_group_topk", "groups_per_token"},
-    {"moe_latent_size", "latent"},
-}};
-
-// Members of experts, under the kind of layers that has them.
-void read_experts(const MegatronSettings& asked, const std::string& at, RunBuilder& run) {
-  const auto put = [&](std::string_view name, Json value, const Written* from) {
-    run.member(at + "experts/" + std::string(name), std::move(value), from);
-  };
-  const Written* const count = asked.first({"num_experts", "num_moe_experts"});
-  put("count", asked.number(*count).value_or(1), count);
-  put("per_token", asked.has("deepspeed") ? 1 : 2, nullptr);
-  for (const auto& [argument, member] : expert_members) {
-    const Written* const setting = asked.find(argument);
-    if (setting != nullptr && asked.number(*setting)) put(member, *asked.number(*setting), setting);
-  }
-  const Written* const width = asked.first({"moe_ffn_hidden_size", "moe_intermediate_size"});
-  if (width != nullptr && asked.number(*width)) put("feedforward", *asked.number(*width), width);
-  const Written* const shared = asked.first({"num_shared_experts", "n_shared_experts"});
-  if (shared != nullptr && width != nullptr && !asked.has("moe_shared_expert_intermediate_size") &&
-      asked.number(*shared).value_or(0) > 0)
-    put("shared_feedforward", *asked.number(*shared) * asked.number(*width).value_or(0), shared);
-  const Written* const score = asked.find("moe_router_score_function");
-  if (score != nullptr && text_of_values(*score) == "sigmoid") put("scores", "sigmoid", score);
-  if (asked.is("moe_router_pre_softmax"))
-    put("scores", "softmax_before_choice", asked.find("moe_router_pre_softmax"));
-  if (asked.is("moe_router_enable_expert_bias"))
-    put("router_bias", true, asked.find("moe_router_enable_expert_bias"));
-  if (asked.text("moe_router_load_balancing_type") == "none")
-    put("auxiliary_loss", false, asked.find("moe_router_load_balancing_type"));
-  const Written* const capacity = asked.first({"moe_expert_capacity_factor", "moe_train_capacity_factor"});
-  if (capacity != nullptr && capacity->unknown.empty() && !capacity->values.empty() &&
-      !asked.is("disable_moe_token_dropping")) {
-    const Json factor = scalar(text_of_values(*capacity));
-    if (factor.is_number() && factor.get<double>() > 0) put("capacity_factor", factor, capacity);
-  }
-  const Written* const dtype = asked.find("moe_router_dtype");
-  const bool wide = dtype != nullptr && text_of_values(*dtype) == "fp32";
-  put("router_dtype", wide ? "fp32" : "half", dtype);
-  if (dtype == nullptr) run.imply("routing is in the dtype of the model: --moe-router-dtype is not given");
-}
-
-void read_layers(const MegatronSettings& asked, const Written& setting, std::int64_t layers,
-                 RunBuilder& run) {
-  run.member("layers", layers, &setting);
-  if (!asked.has_experts()) return;
-  const Written* const frequency = asked.find("moe_layer_freq");
-  const Written* const first = asked.find("first_k_dense_replace");
-  const Written* const interval = asked.find("expert_interval");
-  const Written* from = frequency != nullptr ? frequency : interval;
-  // MindSpeed-LLM's spelling of no dense layers.
-  if (from != nullptr && from->unknown.empty() && text_of_values(*from) == "-1") from = nullptr;
-  std::string text = from == nullptr ? "1" : text_of_values(*from);
-  std::optional<std::vector<int>> which;
-  if (first != nullptr && asked.number(*first) && from == nullptr) {
-    const std::int64_t dense = std::clamp<std::int64_t>(*asked.number(*first), 0, layers);
-    which.emplace(static_cast<std::size_t>(dense), 0);
-    which->resize(static_cast<std::size_t>(layers), 1);
-  } else if (from != nullptr && !from->unknown.empty()) {
-    return asked.tell_unknown(*from, run);
-  } else {
-    which = expert_layers(text, layers);
-  }
-  if (!which)
-    return run.problem(*from, "must be a number of layers or a list of 0 and 1, such as '([0]*3+[1]*58)'");
-  if (std::ssize(*which) < layers)
-    return run.problem(*from, fmt::format("must name {} layers, not {}", layers, which->size()));
-  which->resize(static_cast<std::size_t>(layers));
-  if (std::all_of(which->begin(), which->end(), [](int moe) { return moe == 1; }))
-    return read_experts(asked, "", run);
-  read_experts(asked, "layer_kinds/moe/", run);
-  Json runs = Json::array();
-  for (const int moe : *which) {
-    const char* const kind = moe == 1 ? "moe" : "dense";
-    if (runs.empty() || runs.back()["kind"] != kind) runs.push_back({{"kind", kind}, {"count", 0}});
-    runs.back()["count"] = runs.back()["count"].get<std::int64_t>() + 1;
-  }
-  if (std::none_of(which->begin(), which->end(), [](int moe) { return moe == 1; }))
-    return run.problem(*from, "leaves no layer with experts");
-  run.drop_member("layers");  // the count says no other than the list
-  run.member("layers", std::move(runs), from);
 }
 
 // Layers of one part each, by their letters.
@@ -387,6 +236,7 @@ void read_megatron_model(const MegatronSettings& asked, const std::string& progr
   read_positions(asked, run);
   read_attention(asked, run);
   read_dropout(asked, run);
+  read_clamp(asked, run);
   if (!hybrid) read_layers(asked, *layers, count, run);
   read_vocabulary(asked, count, run);
   if (program.find("bert") != std::string::npos)

@@ -39,6 +39,18 @@ class MegatronSettings {
 
 void read_megatron_model(const MegatronSettings& asked, const std::string& program, RunBuilder& run);
 
+// Attention of every layer, but for its windows.
+void read_attention(const MegatronSettings& asked, RunBuilder& run);
+
+// Members of experts, under the kind of layers that has them ("layer_kinds/moe/") or of all ("").
+void read_experts(const MegatronSettings& asked, const std::string& at, RunBuilder& run);
+
+// The layers, where they are of several kinds by their experts and windows.
+void read_layers(const MegatronSettings& asked, const Written& setting, std::int64_t layers, RunBuilder& run);
+
+// gpt-oss's activation: --quick-geglu with a clamp.
+void read_clamp(const MegatronSettings& asked, RunBuilder& run);
+
 // The letters of the layers of a hybrid model, by its pattern or the shares of its kinds; empty: it is none, or they are not
 // known.
 std::string hybrid_letters(const MegatronSettings& asked, const std::string& program, RunBuilder& run);
@@ -46,7 +58,8 @@ std::string hybrid_letters(const MegatronSettings& asked, const std::string& pro
 // Layers of each stage. Expects the model's members.
 void read_stages(const MegatronSettings& asked, RunBuilder& run);
 
-// 1 for each layer with experts, of --moe-layer-freq: "2", "([0]*3+[1]*58)", "[0,1,1]". Nothing if it is neither.
+// 1 for each layer with experts, of --moe-layer-freq: "2", "([0]*3+[1]*58)", "[0,1,1]"; lists of
+// --window-attn-skip-freq are alike. Nothing if it is neither.
 std::optional<std::vector<int>> expert_layers(std::string_view frequency, std::int64_t layers);
 
 }  // namespace headroom

@@ -1,0 +1,106 @@
+// Layers of Megatron-Core in scripts and overrides: windows, experts, latent attention, clamped activations.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "headroom/core/error.hpp"
+#include "interop/launch_in/readers.hpp"
+#include "interop/launched_values.hpp"
+
+namespace headroom::tests::megatron_layers {
+namespace {
+
+Transformer model_of(const std::string& flags) {
+  const LaunchedRun run = read_launch_script(
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads "
+      "16 "
+      "--seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 16 --bf16 "
+      "--vocab-size 32000 " +
+          flags,
+      "run.sh", {});
+  REQUIRE(run.model);
+  return *run.model;
+}
+
+// Of overrides of Megatron-Bridge without a recipe.
+Transformer overridden(const std::string& words) {
+  const LaunchedRun run = read_launch_script(
+      "torchrun --nproc_per_node 8 pretrain_bridge.py model.num_layers=4 model.hidden_size=1024 "
+      "model.ffn_hidden_size=4096 model.num_attention_heads=16 model.seq_length=2048 "
+      "train.micro_batch_size=1 "
+      "train.global_batch_size=16 model.vocab_size=32000 " +
+          words,
+      "run.sh", {});
+  REQUIRE(run.model);
+  return *run.model;
+}
+
+// "moe_sliding x 1, moe_full x 1, ...", as windows and experts of each run.
+std::string runs_of(const Transformer& model) {
+  std::string text;
+  for (const LayerRun& run : model.layer_runs) {
+    const Architecture& layer = model.layer_kinds[run.kind].architecture;
+    text += std::to_string(run.count) + (layer.experts ? "m" : "d") + std::to_string(layer.window) + " ";
+  }
+  return text;
+}
+
+std::string error_of(const std::string& flags) {
+  try {
+    model_of(flags);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("Megatron's layers: windows of all layers, of every n-th but one, and as listed") {
+  CHECK(model_of("--window-size 127,0").architecture.window == 128);
+  CHECK(model_of("--window-size '(127, 0)'").layer_runs.empty());
+  CHECK(runs_of(model_of("--window-size 127,0 --window-attn-skip-freq 2")) == "1d128 1d0 1d128 1d0 ");
+  CHECK(runs_of(model_of("--window-size 127,0 --window-attn-skip-freq '[1]*3+[0]'")) == "3d128 1d0 ");
+  CHECK(runs_of(model_of("--window-size 127,0 --window-attn-skip-freq '[0]*4'")) == "");
+  CHECK(runs_of(model_of("--window-size 63,0 --window-attn-skip-freq 2 --num-experts 8 --moe-layer-freq "
+                         "'([0]*1+[1]*3)'")) == "1d64 1m0 1m64 1m0 ");
+  CHECK(error_of("--window-size 127,0 --window-attn-skip-freq '[1,0]'").find("a list of 4 times 0 or 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("Megatron's layers: gpt-oss's activation, and the token that NullTokenizer adds") {
+  const Transformer clamped =
+      model_of("--quick-geglu --glu-linear-offset 1.0 --activation-func-clamp-value 7.0");
+  CHECK(clamped.architecture.activation == Activation::swiglu);
+  CHECK(clamped.architecture.clamped_activation);
+  CHECK_FALSE(model_of("--swiglu").architecture.clamped_activation);
+  CHECK(model_of("--tokenizer-type NullTokenizer").vocabulary == 32001);
+  CHECK(model_of("--tokenizer-type GPT2BPETokenizer").vocabulary == 32000);
+}
+
+TEST_CASE("Megatron's layers: overrides of Megatron-Bridge say the same") {
+  const Transformer grouped =
+      overridden("model.num_query_groups=4 model.qk_layernorm=true model.kv_channels=96");
+  CHECK(grouped.key_value_heads == 4);
+  CHECK(grouped.head_size == 96);
+  CHECK(grouped.architecture.qk_norm == QkNorm::per_head);
+  const Transformer latent = overridden(
+      "model.add_bias_linear=false model.kv_lora_rank=256 model.qk_head_dim=64 model.num_moe_experts=8 "
+      "model.moe_ffn_hidden_size=512 "
+      "'model.moe_layer_freq=[0,1,1,1]' model.moe_router_topk=3 model.moe_router_pre_softmax=true");
+  REQUIRE(latent.layer_runs.size() == 2);
+  CHECK(latent.layer_runs[0].count == 1);
+  const Architecture& moe = latent.layer_kinds[latent.layer_runs[1].kind].architecture;
+  REQUIRE(moe.experts);
+  CHECK(moe.experts->per_token == 3);
+  CHECK(moe.experts->feedforward == 512);
+  CHECK(moe.experts->scores == RouterScores::softmax_before_choice);
+  CHECK(moe.experts->router_dtype == Dtype::fp32);
+  REQUIRE(moe.latent_attention);
+  CHECK(moe.latent_attention->kv_rank == 256);
+  CHECK(moe.latent_attention->nope_head_size == 64);
+  CHECK(runs_of(overridden("'model.window_size=[127,0]' model.window_attn_skip_freq=4")) == "3d128 1d0 ");
+}
+
+}  // namespace headroom::tests::megatron_layers
