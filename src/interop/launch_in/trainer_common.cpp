@@ -207,6 +207,29 @@ void take_sharding(TreeRun& run, RunScale& scale) {
   }
 }
 
+// accelerate's AcceleratorConfig, as JSON in a word or as members of the file. Only FSDP reduces gradients of every
+// microbatch so here.
+void take_accumulation(TreeRun& run) {
+  constexpr std::string_view name = "gradient_accumulation_kwargs.sync_each_batch";
+  const Written* const words = run.find("accelerator_config");
+  const Written* sync = run.find("accelerator_config." + std::string(name));
+  bool on = sync != nullptr && is_on(*sync);
+  if (sync == nullptr && words != nullptr && text_of_values(*words).starts_with("{")) {
+    for (const Written& inner :
+         flattened(parse_json_tree(text_of_values(*words), words->as_written), words->at.file)) {
+      if (inner.name != name) continue;
+      sync = words;
+      on = is_on(inner);
+    }
+  }
+  if (!on) return;
+  RunBuilder& builder = run.builder();
+  if (builder.value("data_sharding") == "zero3" && builder.so_far().software == "hf-trainer")
+    builder.set("sync_each_batch", "yes", sync);
+  else
+    builder.leave_out(*sync, "gradients that are reduced after every microbatch");
+}
+
 void step_loaded_weights(const Written* from, RunBuilder& builder) {
   builder.set("main_params_dtype", "none", from);
   if (!builder.value("exp_avg_dtype") && builder.value("optimizer").value_or("adam") == "adam") {
@@ -280,6 +303,7 @@ LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const
   take_quantization(run, adapter);
   if (builder.value("recompute") == std::nullopt) take_checkpointing(run, checkpointing);
   take_sharding(run, scale);
+  take_accumulation(run);
   take_sequence_parallel(run, scale);
   take_loaded_dtype(run);
   take_liger(run);

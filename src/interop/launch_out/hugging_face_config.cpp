@@ -34,7 +34,7 @@ void put_llama(Json& json, const Transformer& model, std::int64_t positions) {
   json["num_attention_heads"] = model.heads;
   json["num_key_value_heads"] = model.key_value_heads;
   json["head_dim"] = model.head_size;
-  json["vocab_size"] = model.vocabulary;
+  json["vocab_size"] = padded_vocabulary(model, 1);  // transformers adds no rows
   json["max_position_embeddings"] = positions;
   json["hidden_act"] = "silu";
   json["rms_norm_eps"] = 1e-5;
@@ -52,7 +52,7 @@ std::optional<Json> gpt2(const Transformer& model, std::int64_t positions) {
   json["n_head"] = model.heads;
   json["n_inner"] = model.feedforward;
   json["n_positions"] = std::max(positions, model.max_positions);
-  json["vocab_size"] = model.vocabulary;
+  json["vocab_size"] = padded_vocabulary(model, 1);  // transformers adds no rows
   json["activation_function"] = "gelu_new";
   json["resid_pdrop"] = json["embd_pdrop"] = model.architecture.hidden_dropout ? 0.1 : 0.0;
   json["attn_pdrop"] = model.architecture.attention_dropout ? 0.1 : 0.0;
@@ -64,9 +64,11 @@ std::optional<Json> deepseek(const Transformer& model, const Architecture& moe, 
   const bool dense_first =
       model.layer_runs.size() == 2 && !model.layer_kinds[model.layer_runs[0].kind].architecture.experts;
   const Experts& experts = *moe.experts;
-  if (!dense_first || experts.scores != RouterScores::sigmoid || experts.feedforward == 0)
-    return std::nullopt;
-  Json json = named("deepseek_v3", "DeepseekV3ForCausalLM");
+  const bool third = experts.scores == RouterScores::sigmoid;
+  const bool second = experts.scores == RouterScores::softmax_before_choice && model.mtp_layers == 0;
+  if (!dense_first || (!second && !third) || experts.feedforward == 0) return std::nullopt;
+  Json json =
+      third ? named("deepseek_v3", "DeepseekV3ForCausalLM") : named("deepseek_v2", "DeepseekV2ForCausalLM");
   put_llama(json, model, positions);
   json.erase("head_dim");
   const LatentAttention& latent = *moe.latent_attention;
@@ -85,9 +87,40 @@ std::optional<Json> deepseek(const Transformer& model, const Architecture& moe, 
   json["n_shared_experts"] = experts.shared_feedforward / experts.feedforward;
   json["n_group"] = experts.groups;
   json["topk_group"] = groups_per_token(experts);
-  json["scoring_func"] = "sigmoid";
-  json["topk_method"] = "noaux_tc";
-  json["num_nextn_predict_layers"] = model.mtp_layers;
+  json["scoring_func"] = third ? "sigmoid" : "softmax";
+  json["topk_method"] = third ? "noaux_tc" : experts.groups > 1 ? "group_limited_greedy" : "greedy";
+  json["norm_topk_prob"] = third;
+  if (third) json["num_nextn_predict_layers"] = model.mtp_layers;
+  return json;
+}
+
+// Layers that are gpt-oss's but for their sizes and which of them have a window.
+bool is_gpt_oss(const Transformer& model, const Architecture& moe) {
+  const Experts& experts = *moe.experts;
+  return moe.normalization == Normalization::rms_norm && moe.activation == Activation::swiglu &&
+         moe.clamped_activation && moe.positions == Positions::rotary && moe.scaled_rotary &&
+         moe.linear_bias && moe.qkv_bias && moe.attention_sinks && !moe.latent_attention &&
+         !has_mixer(moe.mixers) && moe.qk_norm == QkNorm::none && experts.router_bias &&
+         experts.scores == RouterScores::softmax && experts.shared_feedforward == 0 && model.mtp_layers == 0;
+}
+
+std::optional<Json> gpt_oss(const Transformer& model, const Architecture& moe, std::int64_t positions) {
+  Json json = named("gpt_oss", "GptOssForCausalLM");
+  put_llama(json, model, positions);
+  if (moe.experts->feedforward > 0) json["intermediate_size"] = moe.experts->feedforward;
+  json["num_local_experts"] = moe.experts->count;
+  json["num_experts_per_tok"] = moe.experts->per_token;
+  json["attention_bias"] = true;
+  Json types = Json::array();
+  for (const LayerRun& run : model.layer_runs) {
+    const Architecture& layer = model.layer_kinds[run.kind].architecture;
+    if (!layer.experts) return std::nullopt;
+    if (layer.window > 0) json["sliding_window"] = layer.window;
+    for (std::int64_t i = 0; i < run.count; ++i)
+      types.push_back(layer.window > 0 ? "sliding_attention" : "full_attention");
+  }
+  if (types.empty()) return std::nullopt;
+  json["layer_types"] = std::move(types);
   return json;
 }
 
@@ -95,6 +128,8 @@ std::optional<Json> deepseek(const Transformer& model, const Architecture& moe, 
 
 std::optional<Json> hugging_face_config(const Transformer& model, std::int64_t positions) {
   const Architecture& layer = model.architecture;
+  if (const Architecture* const moe = expert_layer(model); moe != nullptr && is_gpt_oss(model, *moe))
+    return gpt_oss(model, *moe, positions);
   if (const Architecture* const moe = expert_layer(model); moe != nullptr && is_llama_like(*moe)) {
     if (moe->latent_attention) return deepseek(model, *moe, positions);
     const Experts& experts = *moe->experts;

@@ -59,7 +59,7 @@ std::string llama_arguments(const Transformer& model) {
   return fmt::format(
       "TransformerModelArgs(dim={}, n_layers={}, n_heads={}, n_kv_heads={}, vocab_size={}, {}multiple_of={}, "
       "rope_theta=500000)",
-      model.hidden, model.layers, model.heads, model.key_value_heads, model.vocabulary, factor,
+      model.hidden, model.layers, model.heads, model.key_value_heads, padded_vocabulary(model, 1), factor,
       model.feedforward);
 }
 
@@ -108,7 +108,8 @@ TitanModel titan_model(const Transformer& model) {
             "qwen3_args\n\nqwen3_args{}Qwen3ModelArgs(\n    dim={}, n_layers={}, n_heads={}, n_kv_heads={}, "
             "head_dim={}, hidden_dim={},\n    vocab_size={}, enable_weight_tying={}{},\n)\n",
             add, model.hidden, model.layers, model.heads, model.key_value_heads, model.head_size,
-            model.feedforward, model.vocabulary, layer.tied_embeddings ? "True" : "False", experts),
+            model.feedforward, padded_vocabulary(model, 1), layer.tied_embeddings ? "True" : "False",
+            experts),
         {}};
   }
   if (plain && layer.latent_attention && layer.experts && (alone || kinds_are_dense_first)) {
@@ -120,7 +121,7 @@ TitanModel titan_model(const Transformer& model) {
                 "dim={}, inter_dim={}, moe_inter_dim={}, n_layers={}, n_dense_layers={}, n_heads={}, "
                 "moe_args={}, "
                 "q_lora_rank={}, kv_lora_rank={}, qk_nope_head_dim={}, qk_rope_head_dim={}, v_head_dim={})\n",
-                add, model.vocabulary, model.hidden, model.feedforward, layer.experts->feedforward,
+                add, padded_vocabulary(model, 1), model.hidden, model.feedforward, layer.experts->feedforward,
                 model.layers, alone ? 0 : model.layer_runs[0].count, model.heads,
                 moe_arguments(*layer.experts, layer.experts->scores != RouterScores::sigmoid), latent.q_rank,
                 latent.kv_rank, latent.nope_head_size, latent.rope_head_size, latent.value_head_size),
