@@ -124,7 +124,7 @@ std::vector<TrialResult> read_measured(const std::string& file, const AllFlags& 
     collect(problems, [&] {
       AskedStrategy asked = read_inquiry(name, row.flags, flags, base, space);
       for (Problem& problem : asked.problems) problem.where = name + " " + problem.where;
-      const bool other_stack = asked.software && (target ? started_by(*asked.software, *target)
+      const bool other_stack = asked.software && (target ? searched_by(*asked.software, *target)
                                                          : *asked.software) != base.software;
       if (other_stack) asked.problems.push_back({name, "is of another training stack than the plan"});
       if (!asked.problems.empty()) throw InputError(std::move(asked.problems));

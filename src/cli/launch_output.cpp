@@ -125,6 +125,7 @@ void write_launch(const LaunchOutput& options, const std::optional<Launch>& laun
   std::string names;
   for (const LaunchFile& file : launch->files) names += " " + file.name;
   say(options.folder + " has" + names + "; run in that folder: " + launch->command);
+  for (const std::string& lack : launch->lacks) say(options.folder + ": cannot be launched: " + lack);
 }
 
 }  // namespace headroom::cli

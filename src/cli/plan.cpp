@@ -142,16 +142,13 @@ struct Asked {
 
 // Prices and searches what the program that is asked for can start.
 void start_by(LaunchTarget target, PlanQuestion& question) {
-  question.base.software = started_by(std::move(question.base.software), target);
-  for (Offer& offer : question.offers) offer.software = started_by(std::move(offer.software), target);
-  const Space open;
   Space& space = question.space;
-  if (target == LaunchTarget::axolotl || target == LaunchTarget::llama_factory) {
-    if (space.sync_each_batch == open.sync_each_batch) space.sync_each_batch = {false};
-  } else if (target == LaunchTarget::nemo) {
-    space.layouts = Layouts::even;
-    if (space.overlap_expert_all_to_all.empty()) space.overlap_expert_all_to_all = {false};
-  }
+  const bool usual_schedules = space.schedules == searched_schedules(question.base.software);
+  const bool usual_layouts = space.layouts == layouts_of(question.base.software);
+  question.base.software = searched_by(std::move(question.base.software), target);
+  for (Offer& offer : question.offers) offer.software = searched_by(std::move(offer.software), target);
+  if (usual_schedules) space.schedules = searched_schedules(question.base.software);
+  if (usual_layouts) space.layouts = layouts_of(question.base.software);
 }
 
 // Makes a value on the heap, in place: the search has little stack above it.

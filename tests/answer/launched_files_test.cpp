@@ -4,10 +4,14 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/interop/hugging_face.hpp"
 #include "headroom/interop/launch.hpp"
+#include "headroom/io/catalog.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/memory/state.hpp"
+#include "interop/launched_values.hpp"
 
 namespace headroom::tests::launched_files {
 namespace {
@@ -146,6 +150,41 @@ TEST_CASE("launched files: torchtitan clips no gradients that are gone by then")
   strategy.step_in_backward = true;
   CHECK(has(toml(), "early_step_in_backward = true"));
   CHECK_FALSE(has(toml(), "max_norm"));
+}
+
+TEST_CASE("launched files: config.json has the layers that were priced, or there is none") {
+  const Strategy strategy{.data_parallel = 8, .data_sharding = DataSharding::zero3};
+  std::size_t written = 0;
+  for (const Transformer& model : list_models()) {
+    CAPTURE(model.name);
+    Request request = request_of(model.name, "hf-trainer", strategy);
+    request.workload.sequence = model.sequence;
+    const std::string json = file_in(launch_of(request, LaunchTarget::accelerate), "config.json");
+    if (json.empty()) continue;
+    ++written;
+    const LaunchFolder folder;
+    const Transformer read = read_any_model(folder.with("config.json", json));
+    CHECK(model_parameters(read, {}, request.workload) == model_parameters(model, {}, request.workload));
+  }
+  CHECK(written >= 40);
+}
+
+TEST_CASE("launched files: a search has only what the program's files can say") {
+  const auto has_value = [](const auto& list, auto value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  const Software core = read_software("nemo-2025");
+  const Software nemo = searched_by(core, LaunchTarget::nemo);
+  CHECK(has_value(core.sharding.modes, DataSharding::zero2));
+  CHECK_FALSE(has_value(nemo.sharding.modes, DataSharding::zero2));
+  CHECK(has_value(nemo.sharding.modes, DataSharding::zero1));
+  CHECK_FALSE(has_value(nemo.moe_dispatchers, Dispatcher::deepep));
+  CHECK(nemo.cp_comm == std::vector{CpComm::p2p});
+  const Software nanotron = searched_by(read_software("megatron-2022"), LaunchTarget::nanotron);
+  CHECK(nanotron.schedules == std::vector{ScheduleKind::one_forward_one_backward});
+  CHECK_FALSE(has_value(nanotron.recompute, RecomputePolicy::selective));
+  CHECK_FALSE(searched_by(read_software("hf-trainer"), LaunchTarget::axolotl).sharding.sync_each_batch);
+  CHECK(searched_by(core, LaunchTarget::bridge) == started_by(core, LaunchTarget::bridge));
 }
 
 }  // namespace headroom::tests::launched_files
