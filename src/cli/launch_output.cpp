@@ -45,6 +45,7 @@ std::optional<LaunchTarget> read_target(const LaunchOutput& options, std::span<c
     read_choice("--launch", options.launch, *target, problems);
     if (problems.size() > before) return std::nullopt;
   }
+  if (!problems.empty()) return target;  // the stacks may not be those that are asked for
   for (const Software* const software : stacks) {
     if (!target && !software->launcher) {
       problems.push_back({"--launch", "the stack " + software->name + " has no known launcher"});

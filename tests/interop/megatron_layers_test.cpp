@@ -85,6 +85,9 @@ TEST_CASE("Megatron's layers: overrides of Megatron-Bridge say the same") {
   CHECK(grouped.key_value_heads == 4);
   CHECK(grouped.head_size == 96);
   CHECK(grouped.architecture.qk_norm == QkNorm::per_head);
+  const Transformer biased = overridden("model.add_bias_linear=false model.add_qkv_bias=true");
+  CHECK(biased.architecture.qkv_bias);
+  CHECK_FALSE(biased.architecture.linear_bias);
   const Transformer latent = overridden(
       "model.add_bias_linear=false model.kv_lora_rank=256 model.qk_head_dim=64 model.num_moe_experts=8 "
       "model.moe_ffn_hidden_size=512 "
@@ -101,6 +104,20 @@ TEST_CASE("Megatron's layers: overrides of Megatron-Bridge say the same") {
   CHECK(moe.latent_attention->kv_rank == 256);
   CHECK(moe.latent_attention->nope_head_size == 64);
   CHECK(runs_of(overridden("'model.window_size=[127,0]' model.window_attn_skip_freq=4")) == "3d128 1d0 ");
+}
+
+TEST_CASE("Megatron's layers: overrides say which modules graphs record, and how many groups shard") {
+  const LaunchedRun run = read_launch_script(
+      "torchrun --nnodes 2 --nproc_per_node 8 pretrain_bridge.py model.num_layers=4 model.hidden_size=1024 "
+      "model.num_attention_heads=16 model.seq_length=2048 train.micro_batch_size=1 "
+      "train.global_batch_size=16 "
+      "model.context_parallel_size=2 ddp.use_distributed_optimizer=true "
+      "ddp.num_distributed_optimizer_instances=4 model.cuda_graph_impl=transformer_engine "
+      "'model.cuda_graph_modules=[attn,mlp]'",
+      "run.sh", {});
+  CHECK(value_in(run, "shard_size") == "4");  // of the 16 ranks with the same weights
+  CHECK(value_in(run, "cuda_graphs") == "layers");
+  CHECK(value_in(run, "cuda_graph_modules") == "attn,mlp");
 }
 
 }  // namespace headroom::tests::megatron_layers

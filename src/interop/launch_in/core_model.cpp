@@ -114,6 +114,7 @@ void take_core_model(TreeRun& run) {
   const Written* const bias = run.find({"bias", "add_bias_linear"});
   const bool disabled = run.on("disable_bias_linear");
   builder.member("linear_bias", !disabled && (bias == nullptr || is_on(*bias)), bias);
+  if (run.on("add_qkv_bias")) builder.member("qkv_bias", true, run.find("add_qkv_bias"));
   for (const std::string_view name : {"hidden_dropout", "attention_dropout"}) {
     const Written* const rate = run.find(name);
     const bool zero = rate != nullptr && text_of_values(*rate).find_first_not_of("0.") == std::string::npos;

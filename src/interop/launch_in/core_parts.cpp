@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "interop/launch_in/megatron_model.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -114,7 +115,6 @@ constexpr LaunchKey keys_of_core[] = {
     {"gated_linear_unit"},
     {"activation_func"},
     {"add_bias_linear"},
-    {"add_qkv_bias"},
     {"kv_channels"},
     {"max_position_embeddings"},
     {"make_vocab_size_divisible_by"},
@@ -232,9 +232,6 @@ void take_sharding(TreeRun& run) {
     builder.set("data_sharding", "zero3", torch);
     builder.use_software("nemo-2025");
   }
-  if (const auto instances = run.count({"num_distributed_optimizer_instances"}); instances && *instances > 1)
-    builder.leave_out(*run.find("num_distributed_optimizer_instances"),
-                      "shards in several groups: give --shard-size");
 }
 
 void take_precision(TreeRun& run) {
@@ -316,6 +313,7 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
                                                         "sequence_length"};
   if (const auto length = run.count(lengths, "sequence"); length && *length > 0)
     builder.set("sequence", std::to_string(*length), run.find(lengths));
+  scale.replicate = run.count("num_distributed_optimizer_instances");
   if (const Written* const kind = run.find("cp_comm_type"); kind != nullptr && scale.context > 1) {
     const std::string name = kind->values.front();
     builder.set("cp_comm", name == "a2a+p2p" ? "a2a_p2p" : name, kind);
@@ -381,12 +379,12 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
   if (const Written* const loss = run.find("cross_entropy_fusion_impl");
       loss != nullptr && text_of_values(*loss) == "te" && run.on("cross_entropy_loss_fusion"))
     builder.choose("cross_entropy", "fused_fp32", loss);
-  if (const Written* const graph = run.find({"cuda_graph_impl"});
-      graph != nullptr && text_of_values(*graph) != "none")
-    builder.leave_out(*graph, "CUDA graphs: --set-software cuda_graphs");
-  if (const Written* const graph = run.find({"enable_cuda_graph", "external_cuda_graph"});
-      graph != nullptr && is_on(*graph))
-    builder.leave_out(*graph, "CUDA graphs: --set-software cuda_graphs");
+  std::vector<Written> graphs;
+  for (const std::string_view name : {"cuda_graph_impl", "enable_cuda_graph", "external_cuda_graph",
+                                      "cuda_graph_scope", "cuda_graph_modules"}) {
+    if (const Written* const setting = run.find(name)) graphs.push_back(*setting);
+  }
+  read_graphs(MegatronSettings(graphs), builder);
   if (const auto mtp = run.count({"mtp_num_layers"}))
     builder.member("mtp_layers", *mtp, run.find("mtp_num_layers"));
 }

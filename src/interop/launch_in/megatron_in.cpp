@@ -317,18 +317,6 @@ void read_overlaps(const MegatronSettings& asked, RunBuilder& run) {
     run.choose("cross_entropy", "fused_fp32", loss);
 }
 
-void read_graphs(const MegatronSettings& asked, RunBuilder& run) {
-  const Written* const graphs = asked.first({"cuda_graph_impl", "enable_cuda_graph", "external_cuda_graph"});
-  if (graphs == nullptr || !is_on(*graphs)) return;
-  const Written* const scope = asked.first({"cuda_graph_scope", "cuda_graph_modules"});
-  std::optional<CudaGraphs> asked_graphs =
-      graphs_by(graphs->name == "cuda_graph_impl" ? text_of_values(*graphs) : std::string("local"));
-  const RecordedGraphs recorded =
-      recorded_graphs(asked_graphs, scope == nullptr ? std::vector<std::string>() : scope->values);
-  if (recorded.graphs) run.choose("cuda_graphs", std::string(name_of(*recorded.graphs)), graphs);
-  if (!recorded.modules.empty()) run.choose("cuda_graph_modules", joined(recorded.modules, ","), scope);
-}
-
 void read_context(const MegatronSettings& asked, RunBuilder& run) {
   const Written* const type = asked.find("cp_comm_type");
   if (type != nullptr && type->unknown.empty()) {

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/joined.hpp"
+#include "headroom/hardware/launch_mode.hpp"
 #include "interop/launch_in/megatron_model.hpp"
 
 namespace headroom {
@@ -232,6 +234,18 @@ void read_clamp(const MegatronSettings& asked, RunBuilder& run) {
   // SwiGLU with a factor in the sigmoid [core/fusions/fused_bias_geglu.py, quick_gelu].
   run.member("activation", "swiglu", clamp);
   run.member("clamped_activation", true, clamp);
+}
+
+void read_graphs(const MegatronSettings& asked, RunBuilder& run) {
+  const Written* const graphs = asked.first({"cuda_graph_impl", "enable_cuda_graph", "external_cuda_graph"});
+  if (graphs == nullptr || !is_on(*graphs)) return;
+  const Written* const scope = asked.first({"cuda_graph_scope", "cuda_graph_modules"});
+  std::optional<CudaGraphs> asked_graphs =
+      graphs_by(graphs->name == "cuda_graph_impl" ? text_of_values(*graphs) : std::string("local"));
+  const RecordedGraphs recorded =
+      recorded_graphs(asked_graphs, scope == nullptr ? std::vector<std::string>() : scope->values);
+  if (recorded.graphs) run.choose("cuda_graphs", std::string(name_of(*recorded.graphs)), graphs);
+  if (!recorded.modules.empty()) run.choose("cuda_graph_modules", joined(recorded.modules, ","), scope);
 }
 
 }  // namespace headroom
