@@ -13,6 +13,7 @@
 #include "headroom/search/find_held.hpp"
 #include "headroom/search/given_values.hpp"
 #include "headroom/search/idle_devices.hpp"
+#include "headroom/search/insisted.hpp"
 #include "headroom/search/obstacle.hpp"
 #include "headroom/search/widen.hpp"
 

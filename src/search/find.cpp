@@ -9,6 +9,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/parallel/divided_sizes.hpp"
 #include "headroom/search/feasibility.hpp"
+#include "headroom/search/insisted.hpp"
 #include "headroom/search/obstacle.hpp"
 #include "search/largest.hpp"
 #include "search/longest_sequence.hpp"

@@ -13,6 +13,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/search/insisted.hpp"
 #include "headroom/search/layers_by_memory.hpp"
 #include "search/best_found.hpp"
 #include "search/layout_bound.hpp"

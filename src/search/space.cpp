@@ -373,33 +373,6 @@ bool admits(const Request& base, const Space& space, const Strategy& strategy) {
          has(space.precision, strategy.precision) && contains(space.schedules, strategy.schedule);
 }
 
-std::vector<std::string> insisted_fields(const Request& base, const Space& space) {
-  std::vector<std::string> fields;
-  const Space open;
-  for (const SpaceField& field : space_fields) {
-    const auto is_set = [&](auto member) { return !(space.*member == open.*member); };
-    const bool of_schedules =
-        field.field == "schedule" && space.schedules == searched_schedules(base.software);
-    if (!of_schedules && std::visit(is_set, field.values)) fields.emplace_back(field.field);
-  }
-  if (space.layouts == Layouts::any && !base.software.uneven_stages)
-    fields.insert(fields.end(), {"stage_layers", "microbatch_group_size"});
-  const Strategy usual = with_stack_defaults({}, base.software, base.model);
-  for (const StrategyField& field : strategy_fields) {
-    if (!field.searched && value_of(field, base.strategy, {}) != value_of(field, usual, {}))
-      fields.emplace_back(field.name);
-  }
-  // Its dtypes are set apart from its name, and launchers have one rule of both.
-  if (base.strategy.optimizer != usual.optimizer) fields.emplace_back("optimizer");
-  fields.emplace_back("cuda_graph_modules");  // of the stack, which no search changes
-  return fields;
-}
-
-Request with_insisted(Request base, const Space& space) {
-  base.insisted = insisted_fields(base, space);
-  return base;
-}
-
 std::vector<Precision> precisions_of(const Request& base, const Space& space) {
   std::vector<Precision> precisions;
   std::vector<Problem> problems;

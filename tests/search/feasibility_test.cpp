@@ -7,6 +7,7 @@
 
 #include "headroom/io/software_file.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/search/insisted.hpp"
 #include "parallel/random_strategies.hpp"
 #include "search/requests.hpp"
 

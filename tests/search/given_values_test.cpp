@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/search/insisted.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {
@@ -62,6 +64,17 @@ TEST_CASE("given values: what goes with some choice of the space only is not ref
   CHECK(problems.front().where == "offload_modules");
   // Whether sizes make up the GPUs is another question.
   CHECK(value_illegalities(gpt3(), {.devices = 64, .tensor_parallel = {.only = {3}}}).empty());
+}
+
+TEST_CASE("given values: a single precision is insisted on, of several the launcher's are chosen") {
+  Request request = gpt3();
+  request.software = read_software("deepspeed-2025");
+  const auto insists = [&](std::vector<Precision> precisions) {
+    const Space space{.devices = 64, .precision = std::move(precisions)};
+    return contains(insisted_fields(request, space), std::string("precision"));
+  };
+  CHECK(insists({Precision::fp8}));
+  CHECK_FALSE(insists({Precision::bf16, Precision::fp8}));
 }
 
 TEST_CASE("given values: a comparison refuses what none of its systems can do") {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/search/insisted.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {

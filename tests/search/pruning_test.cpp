@@ -11,6 +11,7 @@
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/plan/plan.hpp"
+#include "headroom/search/insisted.hpp"
 #include "headroom/search/space.hpp"
 #include "search/requests.hpp"
 

@@ -170,13 +170,6 @@ inline constexpr std::array space_fields{
                "Precision of linear layers: bf16 (default), fp8, fp8_delayed, fp8_blockwise, mxfp8, nvfp4"},
 };
 
-// Returns the fields that the user set: those that the space restricts, and fields outside searches that differ
-// from the stack's defaults. What the launcher refuses of them is searched all the same.
-std::vector<std::string> insisted_fields(const Request& base, const Space& space);
-
-// Returns the request with its insisted fields.
-Request with_insisted(Request base, const Space& space);
-
 // Returns whether a strategy, with its layout and data sharding, may have its recomputation.
 inline bool may_recompute(const Request& base, const Strategy& strategy, KnownLayers* known = nullptr) {
   return holds(asked(base, strategy, known), searched_rules(Reads::recompute));
