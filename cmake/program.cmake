@@ -24,6 +24,7 @@ add_library(headroom_commands STATIC
   src/cli/help.cpp
   src/cli/import.cpp
   src/cli/launch_output.cpp
+  src/cli/launched_space.cpp
   src/cli/list.cpp
   src/cli/manual.cpp
   src/cli/memory.cpp

@@ -6,6 +6,7 @@
 
 #include "cli/console.hpp"
 #include "cli/inquiry.hpp"
+#include "cli/launched_space.hpp"
 #include "headroom/calibrate/sample.hpp"
 #include "headroom/io/run_cases.hpp"
 #include "headroom/io/runs_file.hpp"

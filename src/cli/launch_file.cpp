@@ -118,17 +118,31 @@ std::int64_t devices_of_node(const LaunchedRun& run, const SystemFlags& system) 
   return read_system(named && !system.names_system ? run.system : system.system).devices_per_node;
 }
 
-// What flags put in the place of the file's own: "--devices 16 for 8, --global-batch 128 for 64".
-std::string replaced_by(const RequestFlags& flags, const LaunchedRun& run) {
+// A field's value as the program writes it, whatever its spelling ("2k"); what cannot be read stays as it is.
+std::string plain_value(const StrategyField& field, const std::string& text) {
+  Strategy strategy;
+  Workload workload;
+  return apply({std::string(field.name), text}, strategy, workload).empty()
+             ? value_of(field, strategy, workload)
+             : text;
+}
+
+// What flags put in the place of the file's own: "--devices 16 (file: 8), --global-batch 128 (file: 64)".
+std::string overridden_by(const RequestFlags& flags, const LaunchedRun& run) {
   std::vector<std::string> parts;
-  if (const std::string devices = run.devices ? std::to_string(*run.devices) : "";
-      flags.devices && !devices.empty() && *flags.devices != devices)
-    parts.push_back(fmt::format("--devices {} for {}", printable(*flags.devices), devices));
+  const auto compare = [&](std::string_view flag, const std::string& given, const std::string& own) {
+    if (given != own)
+      parts.push_back(fmt::format("{} {} (file: {})", flag, printable(given), printable(own)));
+  };
+  if (std::int64_t devices = 0;
+      run.devices && flags.devices && headroom::read_count(*flags.devices, devices).empty())
+    compare("--devices", std::to_string(devices), std::to_string(*run.devices));
   for (const LaunchSetting& setting : run.strategy) {
     const StrategyField& field = *find_field(setting.field);
-    const FlagText& given = flags.text(setting.field);
-    if (!field.value.empty() && given && *given != setting.value)
-      parts.push_back(fmt::format("{} {} for {}", flag_of(field.name), printable(*given), setting.value));
+    const FieldFlag& flag = flags.fields[static_cast<std::size_t>(&field - strategy_fields.data())];
+    if (flag.text || flag.on)
+      compare(flag_of(field.name), plain_value(field, flag.text.value_or("yes")),
+              plain_value(field, setting.value));
   }
   return headroom::joined(parts, ", ");
 }
@@ -155,8 +169,8 @@ LaunchedRun read_run(RequestFlags& flags, bool has_devices, bool counts_nodes, c
   }
   std::swap(run.remarks, others);
   for (const std::string& line : told(run, flags.model)) say(line);
-  if (const std::string replaced = replaced_by(flags, run); !replaced.empty())
-    say(fmt::format("{}: flags replace what it says: {}", printable(flags.model), replaced));
+  if (const std::string flagged = overridden_by(flags, run); !flagged.empty())
+    say(fmt::format("{}: flags override the file: {}", printable(flags.model), flagged));
   std::swap(run.remarks, others);
   problems = with_needs_joined(problems);
   if (!run.model && problems.empty())

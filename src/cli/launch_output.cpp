@@ -45,7 +45,10 @@ std::optional<LaunchTarget> read_target(const LaunchOutput& options, std::span<c
     read_choice("--launch", options.launch, *target, problems);
     if (problems.size() > before) return std::nullopt;
   }
-  if (!problems.empty()) return target;  // the stacks may not be those that are asked for
+  // A stack that is not known leaves the default here, whose launcher nobody asked for.
+  if (std::any_of(problems.begin(), problems.end(),
+                  [](const Problem& problem) { return problem.where != "--launch"; }))
+    return target;
   for (const Software* const software : stacks) {
     if (!target && !software->launcher) {
       problems.push_back({"--launch", "the stack " + software->name + " has no known launcher"});

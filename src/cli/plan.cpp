@@ -17,6 +17,7 @@
 #include "cli/inquiry.hpp"
 #include "cli/launch_file.hpp"
 #include "cli/launch_output.hpp"
+#include "cli/launched_space.hpp"
 #include "cli/output.hpp"
 #include "cli/page_output.hpp"
 #include "cli/plan_lists.hpp"
@@ -142,13 +143,9 @@ struct Asked {
 
 // Prices and searches what the program that is asked for can start.
 void start_by(LaunchTarget target, PlanQuestion& question) {
-  Space& space = question.space;
-  const bool usual_schedules = space.schedules == searched_schedules(question.base.software);
-  const bool usual_layouts = space.layouts == layouts_of(question.base.software);
   question.base.software = searched_by(std::move(question.base.software), target);
   for (Offer& offer : question.offers) offer.software = searched_by(std::move(offer.software), target);
-  if (usual_schedules) space.schedules = searched_schedules(question.base.software);
-  if (usual_layouts) space.layouts = layouts_of(question.base.software);
+  narrow_to(target, question.base, question.space);
 }
 
 // Makes a value on the heap, in place: the search has little stack above it.

@@ -169,22 +169,4 @@ TEST_CASE("launched files: config.json has the layers that were priced, or there
   CHECK(written >= 40);
 }
 
-TEST_CASE("launched files: a search has only what the program's files can say") {
-  const auto has_value = [](const auto& list, auto value) {
-    return std::find(list.begin(), list.end(), value) != list.end();
-  };
-  const Software core = read_software("nemo-2025");
-  const Software nemo = searched_by(core, LaunchTarget::nemo);
-  CHECK(has_value(core.sharding.modes, DataSharding::zero2));
-  CHECK_FALSE(has_value(nemo.sharding.modes, DataSharding::zero2));
-  CHECK(has_value(nemo.sharding.modes, DataSharding::zero1));
-  CHECK_FALSE(has_value(nemo.moe_dispatchers, Dispatcher::deepep));
-  CHECK(nemo.cp_comm == std::vector{CpComm::p2p});
-  const Software nanotron = searched_by(read_software("megatron-2022"), LaunchTarget::nanotron);
-  CHECK(nanotron.schedules == std::vector{ScheduleKind::one_forward_one_backward});
-  CHECK_FALSE(has_value(nanotron.recompute, RecomputePolicy::selective));
-  CHECK_FALSE(searched_by(read_software("hf-trainer"), LaunchTarget::axolotl).sharding.sync_each_batch);
-  CHECK(searched_by(core, LaunchTarget::bridge) == started_by(core, LaunchTarget::bridge));
-}
-
 }  // namespace headroom::tests::launched_files

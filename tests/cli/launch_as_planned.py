@@ -57,6 +57,19 @@ def difference(program, launcher, stack, file, model, folder):
     return ""
 
 
+def asked_for(program, folder):
+    """A value that is asked for stays where the launcher's files have no word for it, and its launch says so."""
+    words = ["plan", "llama-3-8b", "--devices", 64, "--software", "nemo-2025", "--global-batch", 256, "--sequence", 4096,
+             "--system", "dgx-h100-80g", "--format", "json"]
+    own, _ = reply_of(program, [*words, "--data-sharding", "zero2"])
+    nemo, _ = reply_of(program, [*words, "--data-sharding", "zero2", "--launch", "nemo", "--launch-dir", folder])
+    lacks = nemo["plans"][0]["launch"]["lacks"]
+    if not any("--data-sharding zero2" in lack for lack in lacks):
+        return f"nemo: zero2 is asked for, and the launch lacks {lacks}"
+    times = [reply["plans"][0]["time"]["iteration_seconds"] for reply in (own, nemo)]
+    return "" if times[1] < 1.1 * times[0] else f"nemo: zero2 takes {times[1]} s, and {times[0]} s without a launch"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", required=True)
@@ -69,6 +82,9 @@ def main():
                 if what:
                     wrong += 1
                     print(f"{launcher}: {model}: {what}")
+        if what := asked_for(program, pathlib.Path(folder) / "asked"):
+            wrong += 1
+            print(what)
     print(f"{sum(len(models) for *_, models in CASES)} launches, {wrong} wrong")
     return bool(wrong)
 

@@ -128,7 +128,10 @@ def main():
         logs = "".join(log.read_text() for log in into.glob("*.log"))
         check((into / "sweep.csv").exists(), f"nothing is joined: {logs}")
         rows = (into / "sweep.csv").read_text()
-        check(rows.count("\n") == 1 + 3 * 2 * 4, rows)
+        sweep = example.read_text().split("headroom sweep plan ", 1)[1].split("--threads", 1)[0].replace("\\\n", " ")
+        whole = subprocess.run([program, "sweep", "plan", *sweep.split(), "--format", "csv"], capture_output=True, text=True,
+                               check=False)
+        check(rows == whole.stdout and rows.count("\n") == 1 + 3 * 2 * 4, f"{rows}\nis not\n{whole.stdout}{whole.stderr}")
         # A part that was lost is run again by itself, as docs/sweeps.md says.
         (into / "part-3.json").unlink()
         subprocess.run(["sbatch", "--parsable", "--array=3", f"--output={into}/again.log", example, into],

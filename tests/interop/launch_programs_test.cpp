@@ -354,6 +354,20 @@ TEST_CASE("programs: torchtitan's newest registry counts tokens") {
   CHECK(value_in(run, "recompute") == "full");
 }
 
+TEST_CASE("programs: attributes of modules that are set change no recipe of theirs") {
+  const LaunchedRun run = read_python_config(
+      "from nemo.collections import llm\nimport torch\n"
+      "llm.flag = True\ntorch.backends.cuda.matmul.allow_tf32 = True\n"
+      "def mine():\n"
+      "    recipe = llm.llama3_8b.pretrain_recipe(num_nodes=2, num_gpus_per_node=8)\n"
+      "    recipe.trainer.strategy.tensor_model_parallel_size = 2\n"
+      "    return recipe\n",
+      "mine.py", "mine", {});
+  REQUIRE(run.model);
+  CHECK(run.model->name == "llama-3-8b");
+  CHECK(value_in(run, "tensor_parallel") == "2");
+}
+
 TEST_CASE("programs: sizes beyond any cluster are counts still") {
   LaunchedRun run;
   for (const char* field : {"tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel",

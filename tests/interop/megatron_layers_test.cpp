@@ -65,8 +65,23 @@ TEST_CASE("Megatron's layers: windows of all layers, of every n-th but one, and 
   CHECK(runs_of(model_of("--window-size 127,0 --window-attn-skip-freq '[0]*4'")) == "");
   CHECK(runs_of(model_of("--window-size 63,0 --window-attn-skip-freq 2 --num-experts 8 --moe-layer-freq "
                          "'([0]*1+[1]*3)'")) == "1d64 1m0 1m64 1m0 ");
-  CHECK(error_of("--window-size 127,0 --window-attn-skip-freq '[1,0]'").find("a list of 4 times 0 or 1") !=
+  CHECK(error_of("--window-size 127,0 --window-attn-skip-freq '[1,0]'").find("a list of 4 zeros and ones") !=
         std::string::npos);
+}
+
+TEST_CASE("Megatron's layers: what is not known leaves the rest") {
+  const Transformer open = model_of("--window-size 127,0 --window-attn-skip-freq $N --num-experts 8");
+  CHECK(open.architecture.experts);
+  CHECK(open.architecture.window == 0);
+  CHECK(error_of("--num-experts 8 --first-k-dense-replace 4").find("leaves no layer with experts") !=
+        std::string::npos);
+  CHECK(error_of("--window-size abc").find("such as 127,0") != std::string::npos);
+  CHECK(error_of("--multi-latent-attention --kv-lora-rank 1.5").find("must be a whole number") !=
+        std::string::npos);
+  CHECK(model_of("--window-size -1,-1").architecture.window == 0);
+  CHECK(error_of("--vocab-size 9223372036854775807 --tokenizer-type NullTokenizer") != "");
+  CHECK_FALSE(
+      overridden("model.multi_latent_attention=false model.kv_lora_rank=64").architecture.latent_attention);
 }
 
 TEST_CASE("Megatron's layers: gpt-oss's activation, and the token that NullTokenizer adds") {
@@ -75,11 +90,15 @@ TEST_CASE("Megatron's layers: gpt-oss's activation, and the token that NullToken
   CHECK(clamped.architecture.activation == Activation::swiglu);
   CHECK(clamped.architecture.clamped_activation);
   CHECK_FALSE(model_of("--swiglu").architecture.clamped_activation);
+  CHECK(overridden("model.gated_linear_unit=true model.activation_func=quick_gelu "
+                   "model.activation_func_clamp_value=7.0")
+            .architecture.clamped_activation);
   CHECK(model_of("--tokenizer-type NullTokenizer").vocabulary == 32001);
   CHECK(model_of("--tokenizer-type GPT2BPETokenizer").vocabulary == 32000);
 }
 
-TEST_CASE("Megatron's layers: overrides of Megatron-Bridge say the same") {
+TEST_CASE("Megatron's layers: overrides of Megatron-Bridge say the same, the last of each") {
+  CHECK(overridden("model.num_query_groups=4 model.num_query_groups=8").key_value_heads == 8);
   const Transformer grouped =
       overridden("model.num_query_groups=4 model.qk_layernorm=true model.kv_channels=96");
   CHECK(grouped.key_value_heads == 4);

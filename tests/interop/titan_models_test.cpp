@@ -66,6 +66,22 @@ TEST_CASE("torchtitan's models: arguments that are not written are those of the 
   CHECK(experts->scores == RouterScores::softmax);
 }
 
+TEST_CASE("torchtitan's models: the class of the named model, whatever else the module has") {
+  const std::string all =
+      "from torchtitan.models.llama3 import TransformerModelArgs, llama3_args\n"
+      "from torchtitan.models.qwen3 import Qwen3ModelArgs, qwen3_args\n"
+      "llama3_args.update({\"mine\": TransformerModelArgs(dim=2**3**2 * 8)})\n"
+      "qwen3_args[\"mine\"] = Qwen3ModelArgs(dim=512)\n";
+  const LaunchedRun llama = run_of("llama3", all);
+  const LaunchedRun qwen = run_of("qwen3", all);
+  REQUIRE((llama.model && qwen.model));
+  CHECK(llama.model->hidden == 4096);
+  CHECK(qwen.model->hidden == 512);
+  CHECK_FALSE(run_of("llama4", all).model);  // its arguments are of a class of the same name
+  CHECK(says(run_of("llama3", "mine_args = {\"mine\": MyTransformerModelArgs(dim=512)}\n"),
+             "MyTransformerModelArgs(...) is not read"));
+}
+
 TEST_CASE("torchtitan's models: a module that cannot be used leaves the flavor as it is named") {
   const auto error_of = [](const std::string& python) {
     try {
@@ -77,8 +93,13 @@ TEST_CASE("torchtitan's models: a module that cannot be used leaves the flavor a
   };
   CHECK_FALSE(run_of("llama3", "llama3_args[\"other\"] = TransformerModelArgs()\n").model);
   CHECK_FALSE(run_of("llama3", "llama3_args[\"mine\"] = MyArgs(dim=8)\n").model);
+  CHECK(says(run_of("llama3", "x = (\n\xff"), "is not read: "));
   CHECK(error_of("llama3_args[\"mine\"] = TransformerModelArgs(dim=\"wide\")\n")
-            .find("models.py:1: dim: must be a whole number") != std::string::npos);
+            .find("models.py:1: dim: must be a whole number, not 'wide'") != std::string::npos);
+  CHECK(error_of("llama3_args[\"mine\"] = TransformerModelArgs(1024, 2)\n").find("must be named") !=
+        std::string::npos);
+  CHECK(error_of("llama3_args[\"mine\"] = TransformerModelArgs(ffn_dim_multiplier=\"abc\")\n")
+            .find("must be a number") != std::string::npos);
   CHECK(error_of("llama3_args[\"mine\"] = TransformerModelArgs(dim=0)\n").find("models.py:1") !=
         std::string::npos);
 }

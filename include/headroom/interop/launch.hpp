@@ -66,10 +66,6 @@ std::string target_rule(LaunchTarget target, const Software& software);
 // Returns the stack as the program starts it: the rules of that launcher apply. Expects a target that runs the stack.
 Software started_by(Software software, LaunchTarget target);
 
-// Returns the same for a search: without what the program's files have no words for, where they have fewer than the
-// launcher's flags. Expects a target that runs the stack.
-Software searched_by(Software software, LaunchTarget target);
-
 // Returns the launch of a legal strategy on the request's system. Expects a target that runs the stack.
 Launch launch_of(const Request& request, LaunchTarget target);
 

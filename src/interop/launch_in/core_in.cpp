@@ -335,6 +335,7 @@ LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& opti
 
 LaunchedRun read_bridge_words(std::vector<Written> written, std::optional<std::int64_t> devices,
                               const std::string& file, const LaunchOptions& options) {
+  written = last_of_each(std::move(written));
   for (Written& setting : written) {  // "model.recompute_modules=[moe_act,mlp]"
     const std::string text = text_of_values(setting);
     const bool modules = setting.name.ends_with("_modules") || setting.name.ends_with("_scope");

@@ -1,16 +1,15 @@
-// The model of Megatron-Core's configuration, as NeMo's and Primus's YAML and Megatron-Bridge's overrides write it.
+// The model of Megatron-Core's configuration, as NeMo's YAML and Megatron-Bridge's overrides write it.
 #include <array>
 
 #include <fmt/format.h>
 
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/megatron_model.hpp"
-#include "io/text.hpp"
 
 namespace headroom {
 namespace {
 
-// The settings of layers by Megatron-LM's names, with what its flags say apart.
+// Returns layer settings under Megatron-LM's names, with the switches that overrides imply.
 std::vector<Written> layer_settings(TreeRun& run) {
   constexpr std::array names{"num_layers",
                              "num_query_groups",
@@ -56,8 +55,11 @@ std::vector<Written> layer_settings(TreeRun& run) {
     settings.push_back(std::move(setting));
   };
   add("group_query_attention", run.find("num_query_groups"), "true");
-  add("multi_latent_attention", run.find("kv_lora_rank"), "true");
-  // Of models with experts, all that Megatron-Bridge and NeMo build route in fp32.
+  if (!run.has("multi_latent_attention")) add("multi_latent_attention", run.find("kv_lora_rank"), "true");
+  const Written* const activation = run.find("activation_func");
+  if (activation != nullptr && text_of_values(*activation).find("quick_gelu") != std::string::npos)
+    add("quick_geglu", run.find("gated_linear_unit"), "true");
+  // Models with experts of Megatron-Bridge and NeMo route in FP32.
   if (!run.has("moe_router_dtype")) add("moe_router_dtype", run.find("num_moe_experts"), "fp32");
   return settings;
 }

@@ -172,7 +172,8 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, s
     RunScale scale;
     take_accelerate(tree, scale);
     if (!devices && scale.devices) job.devices(*scale.devices);
-    if (scale.shard && scale.replicate.value_or(1) > 1)
+    constexpr std::int64_t most = 1 << 30;
+    if (scale.shard && *scale.shard < most && scale.context < most && scale.replicate.value_or(1) > 1)
       accelerate.set("shard_size", std::to_string(*scale.shard * scale.context), nullptr);
   }
   options.text.reset();

@@ -10,7 +10,6 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/joined.hpp"
-#include "headroom/hardware/launch_mode.hpp"
 #include "headroom/io/catalog.hpp"
 #include "interop/launch_in/megatron_keys.hpp"
 #include "interop/launch_in/megatron_model.hpp"

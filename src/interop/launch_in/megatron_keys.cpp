@@ -114,6 +114,8 @@ constexpr auto told = std::to_array<LaunchKey>({
     {"export_force_local_attention", LaunchUse::unmodelled, "attention without Transformer Engine"},
     {"softmax_scale", LaunchUse::unmodelled, "a scale of the scores"},
     {"rotary_percent", LaunchUse::unmodelled, "positions of a part of a head, unless 1"},
+    {"activation_func_clamp_value", LaunchUse::own},
+    {"glu_linear_offset", LaunchUse::own},
     {"offload_optimizer_states", LaunchUse::unmodelled, "optimizer states on the host between steps"},
     {"mlp_type", LaunchUse::unmodelled, "layers of a fork"},
     {"residual_type", LaunchUse::unmodelled, "layers of a fork"},

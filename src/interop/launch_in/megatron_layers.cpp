@@ -20,7 +20,10 @@ void read_attention(const MegatronSettings& asked, RunBuilder& run) {
   if (latent) {
     const auto size = [&](std::initializer_list<std::string_view> names, std::int64_t fallback) {
       const Written* const setting = asked.first(names);
-      return setting == nullptr ? fallback : asked.number(*setting).value_or(fallback);
+      if (setting == nullptr) return fallback;
+      const auto number = asked.number(*setting);
+      if (!number && setting->unknown.empty()) run.problem(*setting, "must be a whole number");
+      return number.value_or(fallback);
     };
     const Written* const from = asked.find("multi_latent_attention");
     // Defaults of arguments.py, _add_mla_args.
@@ -128,17 +131,20 @@ std::optional<std::vector<int>> layers_with_experts(const MegatronSettings& aske
   const Written* from = frequency != nullptr ? frequency : interval;
   // MindSpeed-LLM's spelling of no dense layers.
   if (from != nullptr && from->unknown.empty() && text_of_values(*from) == "-1") from = nullptr;
-  if (first != nullptr && asked.number(*first) && from == nullptr) {
-    std::vector<int> which(
-        static_cast<std::size_t>(std::clamp<std::int64_t>(*asked.number(*first), 0, layers)), 0);
-    which.resize(static_cast<std::size_t>(layers), 1);
-    return which;
-  }
+  const bool counts = from == nullptr && first != nullptr && asked.number(*first);
   if (from != nullptr && !from->unknown.empty()) {
     asked.tell_unknown(*from, run);
     return std::nullopt;
   }
-  auto which = expert_layers(from == nullptr ? "1" : text_of_values(*from), layers);
+  std::optional<std::vector<int>> which;
+  if (counts) {
+    const auto dense = std::clamp<std::int64_t>(*asked.number(*first), 0, layers);
+    which.emplace(static_cast<std::size_t>(dense), 0);
+    which->resize(static_cast<std::size_t>(layers), 1);
+    from = first;
+  } else {
+    which = expert_layers(from == nullptr ? "1" : text_of_values(*from), layers);
+  }
   if (!which) {
     run.problem(*from, "must be a number of layers or a list of 0 and 1, such as '([0]*3+[1]*58)'");
   } else if (std::ssize(*which) < layers) {
@@ -155,12 +161,13 @@ std::optional<std::vector<int>> layers_with_experts(const MegatronSettings& aske
 }
 
 // Tokens that a layer with a window attends to, of --window-size, which counts those to the left of the query.
-std::optional<std::int64_t> window_of(const MegatronSettings& asked) {
+std::optional<std::int64_t> window_of(const MegatronSettings& asked, RunBuilder& run) {
   const Written* const window = asked.find("window_size");
   if (window == nullptr || !window->unknown.empty() || !is_on(*window)) return std::nullopt;
   std::string number = text_of_values(*window);
   std::erase_if(number, [](char c) { return c == '(' || c == '[' || c == ' ' || c == '\''; });
   const auto left = whole_number(number.substr(0, number.find(',')));
+  if (!left) run.problem(*window, "must be the tokens to the left and to the right, such as 127,0");
   return left && *left >= 0 && *left < most_of_window ? std::optional(*left + 1) : std::nullopt;
 }
 
@@ -184,7 +191,7 @@ std::optional<std::vector<int>> layers_with_windows(const MegatronSettings& aske
   if (listed && std::ssize(*listed) == layers) return listed;
   run.problem(
       *skips,
-      fmt::format("must be a number of layers or a list of {} times 0 or 1, such as '[1,0]*12'", layers));
+      fmt::format("must be a positive number or a list of {} zeros and ones, such as '[1,0]*2'", layers));
   return std::nullopt;
 }
 
@@ -199,10 +206,12 @@ void read_layers(const MegatronSettings& asked, const Written& setting, std::int
   run.member("layers", layers, &setting);
   std::optional<std::vector<int>> moe(std::in_place, static_cast<std::size_t>(layers), 0);
   if (asked.has_experts()) moe = layers_with_experts(asked, layers, run);
-  const std::optional<std::int64_t> window = window_of(asked);
+  const std::optional<std::int64_t> window = window_of(asked, run);
   std::optional<std::vector<int>> sliding(std::in_place, static_cast<std::size_t>(layers), 0);
-  if (window) sliding = layers_with_windows(asked, layers, run);
-  if (!moe || !sliding) return;
+  if (window) {
+    if (auto listed = layers_with_windows(asked, layers, run)) sliding = std::move(listed);
+  }
+  if (!moe) return;
   const bool by_experts = are_mixed(*moe);
   const bool by_windows = are_mixed(*sliding);
   const Written* const at = asked.find("window_size");
@@ -228,9 +237,21 @@ void read_layers(const MegatronSettings& asked, const Written& setting, std::int
   run.member("layers", std::move(runs), from != nullptr ? from : asked.find("window_attn_skip_freq"));
 }
 
+void read_window(const MegatronSettings& asked, RunBuilder& run) {
+  const Written* const window = asked.find("window_size");
+  const auto tokens = window_of(asked, run);
+  if (!tokens) return;
+  if (asked.has("window_attn_skip_freq"))
+    run.leave_out(*window, "a window of some layers: every layer attends to the whole sequence");
+  else
+    run.member("window", *tokens, window);
+}
+
 void read_clamp(const MegatronSettings& asked, RunBuilder& run) {
   const Written* const clamp = asked.find("activation_func_clamp_value");
-  if (clamp == nullptr || !asked.is("quick_geglu")) return;
+  if (clamp == nullptr || !clamp->unknown.empty()) return;
+  if (!asked.is("quick_geglu")) return run.leave_out(*clamp, "a clamped activation");
+  run.drop_member("activation");
   // SwiGLU with a factor in the sigmoid [core/fusions/fused_bias_geglu.py, quick_gelu].
   run.member("activation", "swiglu", clamp);
   run.member("clamped_activation", true, clamp);

@@ -73,8 +73,10 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
   const Written* const size = asked.first({"vocab_size", "padded_vocab_size", "pad_vocab_size_to"});
   if (size != nullptr && asked.number(*size)) {
     // NullTokenizer adds the end of documents [megatron/core/tokenizers/text/libraries/null_tokenizer.py].
+    constexpr std::int64_t most = std::int64_t{1} << 40;
+    const std::int64_t rows = std::min(*asked.number(*size), most);
     const bool adds_end = size->name == "vocab_size" && asked.text("tokenizer_type") == "NullTokenizer";
-    run.member("vocabulary", *asked.number(*size) + (adds_end ? 1 : 0), size);
+    run.member("vocabulary", rows + (adds_end ? 1 : 0), size);
     if (size->name != "vocab_size") run.member("vocabulary_multiple", 1, size);
     return;
   }
@@ -237,7 +239,10 @@ void read_megatron_model(const MegatronSettings& asked, const std::string& progr
   read_attention(asked, run);
   read_dropout(asked, run);
   read_clamp(asked, run);
-  if (!hybrid) read_layers(asked, *layers, count, run);
+  if (hybrid)
+    read_window(asked, run);
+  else
+    read_layers(asked, *layers, count, run);
   read_vocabulary(asked, count, run);
   if (program.find("bert") != std::string::npos)
     run.assume("BERT is read as a decoder of the same layers: its pooler and heads are left out");

@@ -48,6 +48,9 @@ void read_experts(const MegatronSettings& asked, const std::string& at, RunBuild
 // The layers, where they are of several kinds by their experts and windows.
 void read_layers(const MegatronSettings& asked, const Written& setting, std::int64_t layers, RunBuilder& run);
 
+// The window of every layer with attention, where layers are not read one by one.
+void read_window(const MegatronSettings& asked, RunBuilder& run);
+
 // CUDA graphs, and the modules that they record.
 void read_graphs(const MegatronSettings& asked, RunBuilder& run);
 

@@ -81,12 +81,14 @@ PythonResult call_python(std::string_view text, const std::string& file, const s
   return {TreeMaker(file).of(*value, "", 0), python.take_remarks()};
 }
 
-TreeNode python_names(std::string_view text, const std::string& file) {
+PythonResult python_names(std::string_view text, const std::string& file) {
   const PythonModules none = [](const std::string&) { return std::nullopt; };
   Python python(none);
   PythonValue names(PythonKind::map, "", 1);
-  for (const auto& [name, value] : python.load(text, file).names) names.members.emplace_back(name, value);
-  return TreeMaker(file).of(names, "", 0);
+  const PythonModule& module = python.load(text, file);
+  for (const PythonNames* const of : {&module.names, &module.tables})
+    names.members.insert(names.members.end(), of->begin(), of->end());
+  return {TreeMaker(file).of(names, "", 0), python.take_remarks()};
 }
 
 }  // namespace headroom

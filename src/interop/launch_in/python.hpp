@@ -34,7 +34,7 @@ std::vector<std::string> python_functions(std::string_view text, const std::stri
 PythonResult call_python(std::string_view text, const std::string& file, const std::string& function,
                          const PythonModules& modules);
 
-// What the names of a file hold after its last line, as a map.
-TreeNode python_names(std::string_view text, const std::string& file);
+// Returns the file's global names with their final values, as a map. Throws InputError where the file is no Python.
+PythonResult python_names(std::string_view text, const std::string& file);
 
 }  // namespace headroom

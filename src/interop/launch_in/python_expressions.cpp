@@ -63,8 +63,8 @@ struct Signs {
   std::array<std::string_view, 4> signs;
 };
 // Binary operators of numbers and texts, the loosest first.
-constexpr std::array<Signs, 6> levels{
-    {{{"|"}}, {{"&", "^"}}, {{"<<", ">>"}}, {{"+", "-"}}, {{"*", "/", "//", "%"}}, {{"**"}}}};
+constexpr std::array<Signs, 5> levels{
+    {{{"|"}}, {{"&", "^"}}, {{"<<", ">>"}}, {{"+", "-"}}, {{"*", "/", "//", "%"}}}};
 
 }  // namespace
 
@@ -239,7 +239,9 @@ PythonPointer Python::signed_value(Frame& f, std::int64_t line) {
   if (take(f, "+")) return unary(f);
   take_word(f, "await");
   if (take(f, "*") || take(f, "**")) return unary(f);
-  return postfix(f);
+  const PythonPointer base = postfix(f);
+  // Tighter than a sign before it, and from the right: -2**2, 2**3**2.
+  return take(f, "**") ? operate("**", base, unary(f), line) : base;
 }
 
 PythonPointer Python::postfix(Frame& f) {
@@ -332,6 +334,9 @@ PythonPointer Python::atom(Frame& f) {
         }
       }
       if (is_word(f, "for")) throw PythonUnreadable{};
+      if (map->kind == PythonKind::map && map->members.size() > most_members)
+        throw InputError(fmt::format("{}:{}", f.module.file, line),
+                         fmt::format("has a dictionary with more than {} members", most_members));
       if (!take(f, ",")) break;
     }
     expect(f, "}");
@@ -379,7 +384,11 @@ PythonPointer Python::look_up(Frame& f, std::string_view name, std::int64_t line
       if (const auto found = module->names.find(name); found != module->names.end()) return found->second;
     }
   }
-  return unknown(std::string(name), line);
+  if (f.locals != nullptr) return unknown(std::string(name), line);
+  // What a module puts into an imported table is kept: table["mine"] = ..., table.update(...).
+  PythonPointer& table = f.module.tables[std::string(name)];
+  if (table == nullptr) table = unknown(std::string(name), line);
+  return table;
 }
 
 PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const PythonPointer& self,
@@ -401,6 +410,9 @@ PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const Py
       arguments.emplace_back(std::move(name), expression(f));
       if (is_word(f, "for")) throw PythonUnreadable{};
     }
+    if (arguments.size() > most_members)
+      throw InputError(fmt::format("{}:{}", f.module.file, line),
+                       fmt::format("has a call with more than {} arguments", most_members));
     if (!take(f, ",")) break;
   }
   expect(f, ")");
@@ -429,7 +441,9 @@ PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const Py
     if (member) return member;
     return arguments.size() > 1 ? arguments[1].second : python_value(PythonKind::none, "None", line);
   }
+  if (name.starts_with("os.")) return unknown(name + "()", line);
   if (self && last == "update") {
+    if (f.locals == nullptr) open_up(*self);
     for (const auto& [key, value] : arguments) {
       if (!key.empty()) self->put(key, value);
       for (const auto& [inner, member] : key.empty() ? value->members : decltype(value->members){})

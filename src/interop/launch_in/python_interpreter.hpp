@@ -47,6 +47,7 @@ struct PythonModule {
   std::vector<PythonToken> tokens;
   PythonNames names;
   std::map<std::string, std::string, std::less<>> imports;  // name -> the module that it is of
+  PythonNames tables;  // what the module mentions and does not make, which it may put entries into
 };
 
 // A statement that cannot be read: it is passed over.
@@ -291,8 +292,9 @@ class Python {
       return;
     }
     PythonPointer holder = look_up(f, name, token(at).line);
-    // What is put into an imported name is kept: "table["mine"] = ...".
-    if (holder->kind == PythonKind::unknown && f.locals == nullptr) f.module.names[name] = holder;
+    // An attribute of what is not known changes nothing that is read here: "torch.backends.cuda.x = True".
+    if (holder->kind == PythonKind::unknown && is_sign(at, "."))
+      holder = std::make_shared<PythonValue>(*holder);
     for (;;) {
       std::string key;
       if (take(at, ".")) {

@@ -93,23 +93,29 @@ class TitanArguments {
     if (written == nullptr || written->kind == TreeKind::none) return by_default;
     const std::optional<std::int64_t> count =
         written->kind == TreeKind::scalar ? whole_count(written->text) : std::nullopt;
-    if (!count) builder_.problem(written_as(*written), "must be a whole number");
+    if (!count) problem(*written, fmt::format("must be a whole number, not '{}'", printable(written->text)));
     return count.value_or(by_default);
   }
 
   void member(std::string_view path, std::string_view name, std::int64_t by_default) {
     put(path, size(name, by_default), name);
   }
-  // A member of the model, which the argument `name` says.
+  // Sets a member of the model. Errors point at the argument `name`.
   void put(std::string_view path, Json value, std::string_view name) {
     const TreeNode* const written = member_of(node_, name);
-    const Written from = written_as(written == nullptr ? node_ : *written);
+    Written from = written_as(written == nullptr ? node_ : *written);
+    if (written == nullptr) from.as_written = name;
     builder_.member(path, std::move(value), &from);
   }
 
+  void problem(const TreeNode& written, std::string rule) const {
+    builder_.problem(written_as(written), std::move(rule));
+  }
   [[nodiscard]] const TreeNode* find(std::string_view name) const { return member_of(node_, name); }
   [[nodiscard]] bool is_true(std::string_view name) const {
     const TreeNode* const written = member_of(node_, name);
+    if (written != nullptr && written->text != "True" && written->text != "False")
+      problem(*written, "must be True or False");
     return written != nullptr && written->text == "True";
   }
   [[nodiscard]] Written written_as(const TreeNode& node) const {
@@ -129,8 +135,11 @@ std::int64_t llama_feedforward(const TitanArguments& arguments) {
   const double dim = static_cast<double>(arguments.size("dim", 4096));
   double width = std::floor(8 * dim / 3);
   if (const TreeNode* const factor = arguments.find("ffn_dim_multiplier"); factor != nullptr) {
+    const char* const end = factor->text.data() + factor->text.size();
     double times = 1;
-    decimal_from_chars(factor->text.data(), factor->text.data() + factor->text.size(), times);
+    const auto [at, error] = decimal_from_chars(factor->text.data(), end, times);
+    if (factor->kind != TreeKind::none && (error != std::errc() || at != end))
+      arguments.problem(*factor, "must be a number");
     width = std::floor(width * times);
   }
   const std::int64_t step = std::max<std::int64_t>(arguments.size("multiple_of", 256), 1);
@@ -139,32 +148,44 @@ std::int64_t llama_feedforward(const TitanArguments& arguments) {
 }
 
 // Experts of torchtitan [torchtitan/models/moe/moe.py, MoEArgs].
-void titan_experts(const TitanArguments& model, std::int64_t feedforward, const std::string& path,
+void titan_experts(TitanArguments& model, const TreeNode& node, std::int64_t width, const std::string& path,
                    const std::string& file, RunBuilder& builder) {
-  static const TreeNode none;
   const TreeNode* const written = model.find("moe_args");
+  TreeNode none;
+  none.line = node.line;
   TitanArguments experts(written == nullptr ? none : *written, file, builder);
+  const std::int64_t feedforward = model.size("moe_inter_dim", width);
+  const std::int64_t shared = experts.size("num_shared_experts", 1);
   experts.member(path + "/count", "num_experts", 8);
   experts.member(path + "/per_token", "top_k", 1);
-  experts.put(path + "/feedforward", feedforward, "num_experts");
-  const std::int64_t shared = experts.size("num_shared_experts", 1);
-  constexpr std::int64_t most = 1'000'000;
-  if (shared > 0 && shared < most && feedforward < most)
-    experts.put(path + "/shared_feedforward", shared * feedforward, "num_shared_experts");
+  model.put(path + "/feedforward", feedforward, "moe_inter_dim");
+  constexpr std::int64_t most = 1 << 24;
+  if (shared != 0) {
+    // Beyond any size, which the model's own rules refuse.
+    const bool fits = shared > 0 && shared < most && feedforward > 0 && feedforward < most;
+    experts.put(path + "/shared_feedforward", fits ? shared * feedforward : shared, "num_shared_experts");
+  }
   const TreeNode* const scores = experts.find("score_func");
   if (scores == nullptr || scores->text == "sigmoid") experts.put(path + "/scores", "sigmoid", "score_func");
 }
 
 // The sizes of a class of model arguments, with that class's defaults [torchtitan/models/*/model/args.py, v0.2.2].
-// Returns the layers; none: it is another class.
-std::optional<std::int64_t> argument_members(const TreeNode& node, const std::string& file,
-                                             RunBuilder& builder) {
+// Returns the layers; none: it is not the class of the model `of`.
+std::optional<std::int64_t> argument_members(const TreeNode& node, const std::string& of,
+                                             const std::string& file, RunBuilder& builder) {
   TitanArguments model(node, file, builder);
-  const bool llama = node.text.ends_with("TransformerModelArgs");
-  const bool qwen = node.text.ends_with("Qwen3ModelArgs");
-  const bool deepseek = node.text.ends_with("DeepSeekV3ModelArgs");
+  const std::string type = node.text.substr(node.text.rfind('.') + 1);
+  const bool llama = type == "TransformerModelArgs" && (of.starts_with("llama2") || of.starts_with("llama3"));
+  const bool qwen = type == "Qwen3ModelArgs" && of.starts_with("qwen3");
+  const bool deepseek = type == "DeepSeekV3ModelArgs" && of.starts_with("deepseek_v3");
   if (!llama && !qwen && !deepseek) return std::nullopt;
-  const std::int64_t layers = model.size("n_layers", llama ? 32 : qwen ? 28 : 27);
+  if (const TreeNode* const first = model.find("0"); first != nullptr)  // by its place
+    model.problem(*first, fmt::format("must be named: {} has its arguments by name here", type));
+  std::int64_t layers = model.size("n_layers", llama ? 32 : qwen ? 28 : 27);
+  if (layers < 1 || layers > most_layers) {
+    model.problem(*model.find("n_layers"), fmt::format("must be a number from 1 to {}", most_layers));
+    layers = 1;
+  }
   model.member("hidden", "dim", llama ? 4096 : qwen ? 1024 : 2048);
   model.member("heads", "n_heads", llama ? 32 : 16);
   model.member("vocabulary", "vocab_size", llama ? 128256 : qwen ? 151936 : 102400);
@@ -179,10 +200,9 @@ std::optional<std::int64_t> argument_members(const TreeNode& node, const std::st
     model.member("feedforward", "hidden_dim", 3072);
     model.put("qk_norm", "per_head", "qk_norm");
     model.put("tied_embeddings", model.is_true("enable_weight_tying"), "enable_weight_tying");
-    if (model.is_true("moe_enabled"))
-      titan_experts(model, model.size("moe_inter_dim", 768), "experts", file, builder);
+    if (model.is_true("moe_enabled")) titan_experts(model, node, 768, "experts", file, builder);
   } else {
-    const std::int64_t dense = std::min(model.size("n_dense_layers", 1), layers);
+    const std::int64_t dense = std::clamp<std::int64_t>(model.size("n_dense_layers", 1), 0, layers);
     Json runs = Json::array();
     if (dense > 0) runs.push_back({{"kind", "dense"}, {"count", dense}});
     if (layers > dense) runs.push_back({{"kind", "moe"}, {"count", layers - dense}});
@@ -193,8 +213,7 @@ std::optional<std::int64_t> argument_members(const TreeNode& node, const std::st
     model.member("latent_attention/nope_head_size", "qk_nope_head_dim", 128);
     model.member("latent_attention/rope_head_size", "qk_rope_head_dim", 64);
     model.member("latent_attention/value_head_size", "v_head_dim", 128);
-    if (layers > dense)
-      titan_experts(model, model.size("moe_inter_dim", 1408), "layer_kinds/moe/experts", file, builder);
+    if (layers > dense) titan_experts(model, node, 1408, "layer_kinds/moe/experts", file, builder);
   }
   llama_members(builder);
   builder.member("kernels/attention", "flash", nullptr);
@@ -202,17 +221,31 @@ std::optional<std::int64_t> argument_members(const TreeNode& node, const std::st
 }
 
 // A flavor that a module beside the configuration adds: "llama3_args["mine"] = TransformerModelArgs(...)".
-std::optional<std::int64_t> take_added_flavor(const Written& module, const std::string& flavor,
-                                              RunBuilder& builder) {
+std::optional<std::int64_t> take_added_flavor(const Written& module, const std::string& model,
+                                              const std::string& flavor, RunBuilder& builder) {
   std::string path = text_of_values(module);
   std::replace(path.begin(), path.end(), '.', '/');
   const std::optional<std::string> file = place_in_script(path + ".py", module.at.file);
   if (!file) return std::nullopt;
-  const TreeNode names = python_names(read_file(*file), *file);
-  for (const TreeNode& table : names.members) {
+  PythonResult names;
+  try {
+    names = python_names(read_file(*file), *file);
+  } catch (const InputError& error) {
+    builder.assume(fmt::format("{} is not read: {}", *file, error.what()));
+    return std::nullopt;
+  }
+  for (const TreeNode& table : names.root.members) {
     const TreeNode* const arguments = table.kind == TreeKind::map ? member_of(table, flavor) : nullptr;
     if (arguments == nullptr) continue;
-    if (const auto layers = argument_members(*arguments, *file, builder)) return layers;
+    const auto layers = argument_members(*arguments, model, *file, builder);
+    if (!layers) {
+      builder.assume(fmt::format("{}:{}: {}(...) is not read: its arguments are not known here", *file,
+                                 arguments->line, printable(arguments->text)));
+      continue;
+    }
+    for (const PythonRemark& remark : names.remarks)
+      builder.assume(fmt::format("{}:{}: {}", *file, remark.line, remark.text));
+    return layers;
   }
   return std::nullopt;
 }
@@ -235,7 +268,7 @@ std::optional<std::int64_t> take_titan_model(const std::string& given, const std
                                              const Written* from, const std::string& file,
                                              RunBuilder& builder, const Written* module) {
   if (module != nullptr) {
-    if (const auto layers = take_added_flavor(*module, flavor, builder)) return layers;
+    if (const auto layers = take_added_flavor(*module, lower_case(given), flavor, builder)) return layers;
   }
   const std::string model = lower_case(given);
   std::string kind = lower_case(flavor);

@@ -207,19 +207,25 @@ void take_sharding(TreeRun& run, RunScale& scale) {
   }
 }
 
-// accelerate's AcceleratorConfig, as JSON in a word or as members of the file. Only FSDP reduces gradients of every
-// microbatch so here.
+// accelerate's AcceleratorConfig, as JSON in a word or as members of the file. sync_each_batch is modelled for full
+// sharding by FSDP only.
 void take_accumulation(TreeRun& run) {
   constexpr std::string_view name = "gradient_accumulation_kwargs.sync_each_batch";
   const Written* const words = run.find("accelerator_config");
   const Written* sync = run.find("accelerator_config." + std::string(name));
   bool on = sync != nullptr && is_on(*sync);
-  if (sync == nullptr && words != nullptr && text_of_values(*words).starts_with("{")) {
-    for (const Written& inner :
-         flattened(parse_json_tree(text_of_values(*words), words->as_written), words->at.file)) {
-      if (inner.name != name) continue;
-      sync = words;
-      on = is_on(inner);
+  if (sync == nullptr && words != nullptr && !text_of_values(*words).starts_with("{"))
+    return run.builder().leave_out(*words, "a file of accelerate's configuration");
+  if (sync == nullptr && words != nullptr) {
+    try {
+      const TreeNode root = parse_json_tree(text_of_values(*words), words->at.file);
+      for (const Written& inner : flattened(root, words->at.file)) {
+        if (inner.name != name) continue;
+        sync = words;
+        on = is_on(inner);
+      }
+    } catch (const InputError&) {
+      return run.builder().problem(*words, "is not JSON");
     }
   }
   if (!on) return;

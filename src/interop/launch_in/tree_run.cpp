@@ -339,8 +339,15 @@ void settle(RunScale scale, RunBuilder& builder) {
   if (scale.devices_per_node && *scale.devices_per_node > 0)
     builder.devices_per_node(*scale.devices_per_node);
   if (data && !builder.value("data_parallel")) builder.set("data_parallel", std::to_string(*data), nullptr);
-  if (!scale.shard && scale.replicate && *scale.replicate > 1 && data && *data % *scale.replicate == 0)
-    scale.shard = *data / *scale.replicate;
+  if (!scale.shard && scale.replicate && *scale.replicate > 1) {
+    if (data && *data % *scale.replicate == 0)
+      scale.shard = *data / *scale.replicate;
+    else
+      builder.assume(
+          fmt::format("shards are over all ranks: {} groups of them do not divide the DP ranks, or these "
+                      "are not known (--shard-size)",
+                      *scale.replicate));
+  }
   if (scale.replicate && *scale.replicate > 1 && scale.shard && *scale.shard > 0)
     builder.set("shard_size", std::to_string(*scale.shard * scale.context), nullptr);
   if (!scale.micro && scale.global && scale.accumulation && data && *scale.accumulation > 0) {

@@ -115,6 +115,7 @@ std::optional<Json> gpt_oss(const Transformer& model, const Architecture& moe, s
   for (const LayerRun& run : model.layer_runs) {
     const Architecture& layer = model.layer_kinds[run.kind].architecture;
     if (!layer.experts) return std::nullopt;
+    if (layer.window > 0 && json.value("sliding_window", layer.window) != layer.window) return std::nullopt;
     if (layer.window > 0) json["sliding_window"] = layer.window;
     for (std::int64_t i = 0; i < run.count; ++i)
       types.push_back(layer.window > 0 ? "sliding_attention" : "full_attention");

@@ -134,53 +134,6 @@ Software started_by(Software software, LaunchTarget target) {
   return software;
 }
 
-namespace {
-
-// Leaves the values of a stack's list that are kept. An empty list stands for all.
-template <class Value, class Keeps>
-void narrow(std::vector<Value>& list, const Keeps& keeps) {
-  if (list.empty()) {
-    for (const auto& [value, name] : spellings<Value>) list.push_back(value);
-  }
-  std::erase_if(list, [&](const Value& value) { return !keeps(value); });
-}
-
-void narrow_to_nemo(Software& software) {
-  narrow(software.sharding.modes, [](DataSharding it) { return it <= DataSharding::zero1; });
-  narrow(software.cp_comm, [](CpComm it) { return it == CpComm::p2p; });
-  narrow(software.moe_dispatchers, [](Dispatcher it) { return !sends_once_to_each_rank(it); });
-  narrow(software.recompute, [](RecomputePolicy it) { return it != RecomputePolicy::ops; });
-  narrow(software.precisions,
-         [](Precision it) { return it == Precision::bf16 || it == Precision::fp8_delayed; });
-  std::erase(software.searches, WideChoice::cuda_graphs);
-  software.overlap_expert_all_to_all = software.uneven_stages = software.optimizer_dtypes = false;
-}
-
-void narrow_to_nanotron(Software& software) {
-  narrow(software.schedules, [](ScheduleKind it) { return it == ScheduleKind::one_forward_one_backward; });
-  narrow(software.recompute,
-         [](RecomputePolicy it) { return it == RecomputePolicy::none || it == RecomputePolicy::full; });
-  narrow(software.precisions, [](Precision it) { return it == Precision::bf16; });
-  software.recompute_layers = software.optimizer_dtypes = false;
-}
-
-}  // namespace
-
-Software searched_by(Software software, LaunchTarget target) {
-  software = started_by(std::move(software), target);
-  switch (target) {
-    case LaunchTarget::nemo: narrow_to_nemo(software); break;
-    case LaunchTarget::nanotron: narrow_to_nanotron(software); break;
-    case LaunchTarget::deepspeed:  // train.py builds no PipelineModule
-      narrow(software.axes, [](ParallelAxis it) { return it != ParallelAxis::pipeline; });
-      break;
-    case LaunchTarget::llama_factory:
-    case LaunchTarget::axolotl: software.sharding.sync_each_batch = false; break;
-    default: break;
-  }
-  return software;
-}
-
 Launch launch_of(const Request& request, LaunchTarget target) {
   EXPECTS(runs_stack(target, request.software));
   const TargetRow& row = row_of(target);

@@ -249,6 +249,8 @@ std::vector<std::string> nemo_lacks(const Request& request) {
   lack(any_experts(model) && sends_once_to_each_rank(strategy.moe_dispatcher),
        "--moe-dispatcher " + std::string(name_of(strategy.moe_dispatcher)) +
            ": NeMo's configuration has no key for it");
+  lack(any_experts(model) && strategy.expert_tensor_parallel != strategy.tensor_parallel,
+       "--expert-tensor-parallel: NeMo's configuration splits experts over the TP ranks");
   lack(strategy.overlap_expert_all_to_all,
        "--overlap-expert-all-to-all: NeMo's configuration has no key for it");
   lack(stage_layout(model.layers, strategy) == StageLayout::uneven,
@@ -257,6 +259,7 @@ std::vector<std::string> nemo_lacks(const Request& request) {
        "--recompute-ops: NeMo's configuration has no key for it");
   lack(runs_fsdp(strategy), "--data-sharding " + std::string(name_of(strategy.data_sharding)) +
                                 ": NeMo's configuration has PyTorch's FSDP alone");
+  lack(strategy.shard_size > 0, "--shard-size: NeMo's configuration shards over all ranks");
   lack(strategy.optimizer.kind != OptimizerKind::adam,
        "--optimizer " + std::string(name_of(strategy.optimizer.kind)) + ": only Adam is written here");
   lack(!keeps_fp32(strategy.optimizer), "moments of 16 bits: NeMo's configuration has no key for them");
