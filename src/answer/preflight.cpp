@@ -22,9 +22,10 @@ constexpr std::size_t most_changes = 3;
 bool is_as_read(const PreflightQuestion& question, std::string_view field) {
   const StrategyField& known = *find_field(field);
   const LaunchSetting* const setting = find_setting(question.run, field);
-  const std::string read =
-      setting != nullptr ? setting->value : value_of(known, Strategy(), question.request.workload);
-  return value_of(known, question.request.strategy, question.request.workload) == read;
+  const Workload& workload = question.request.workload;
+  const std::string read = setting != nullptr ? plain_value(known, setting->value, workload)
+                                              : value_of(known, Strategy(), workload);
+  return value_of(known, question.request.strategy, workload) == read;
 }
 
 PreflightFinding finding(const PreflightQuestion& question, Problem problem, std::string source) {

@@ -118,15 +118,6 @@ std::int64_t devices_of_node(const LaunchedRun& run, const SystemFlags& system) 
   return read_system(named && !system.names_system ? run.system : system.system).devices_per_node;
 }
 
-// A field's value as the program writes it, whatever its spelling ("2k"); what cannot be read stays as it is.
-std::string plain_value(const StrategyField& field, const std::string& text) {
-  Strategy strategy;
-  Workload workload;
-  return apply({std::string(field.name), text}, strategy, workload).empty()
-             ? value_of(field, strategy, workload)
-             : text;
-}
-
 // What flags put in the place of the file's own: "--devices 16 (file: 8), --global-batch 128 (file: 64)".
 std::string overridden_by(const RequestFlags& flags, const LaunchedRun& run) {
   std::vector<std::string> parts;
@@ -137,12 +128,16 @@ std::string overridden_by(const RequestFlags& flags, const LaunchedRun& run) {
   if (std::int64_t devices = 0;
       run.devices && flags.devices && headroom::read_count(*flags.devices, devices).empty())
     compare("--devices", std::to_string(devices), std::to_string(*run.devices));
+  Workload workload;
+  Strategy unused;
+  set_value(*find_field("sequence"), flags.text("sequence").value_or(value_in(run, "sequence")), unused,
+            workload);
   for (const LaunchSetting& setting : run.strategy) {
     const StrategyField& field = *find_field(setting.field);
     const FieldFlag& flag = flags.fields[static_cast<std::size_t>(&field - strategy_fields.data())];
     if (flag.text || flag.on)
-      compare(flag_of(field.name), plain_value(field, flag.text.value_or("yes")),
-              plain_value(field, setting.value));
+      compare(flag_of(field.name), plain_value(field, flag.text.value_or("yes"), workload),
+              plain_value(field, setting.value, workload));
   }
   return headroom::joined(parts, ", ");
 }

@@ -223,6 +223,11 @@ std::string value_of(const StrategyField& field, const Strategy& strategy, const
   return std::visit([&](const auto& member) { return text_of(member.in(strategy, workload)); }, field.member);
 }
 
+std::string plain_value(const StrategyField& field, const std::string& text, Workload workload) {
+  Strategy strategy;
+  return set_value(field, text, strategy, workload).empty() ? value_of(field, strategy, workload) : text;
+}
+
 std::string set_value(const StrategyField& field, std::string_view text, Strategy& strategy,
                       Workload& workload) {
   if (field.name == "global_batch") return read_global_batch(text, workload.sequence, workload.global_batch);

@@ -328,6 +328,10 @@ ScheduleKind implied_schedule(std::int64_t virtual_pipeline);
 // Returns the value of a field as flags and sweeps write it: "8", "yes", "selective", "3,4,4".
 std::string value_of(const StrategyField& field, const Strategy& strategy, const Workload& workload);
 
+// Returns a value as value_of() writes it, however a text spells it ("2k", "Et*2|t*2L"). A text that the field cannot
+// have is returned as it is. `workload` has the sequence length that a batch in tokens needs.
+std::string plain_value(const StrategyField& field, const std::string& text, Workload workload);
+
 // Reads the text of a value into the member of a field. Returns the rule that the text breaks ("must be a
 // whole number, not 'x'"), or an empty string.
 std::string set_value(const StrategyField& field, std::string_view text, Strategy& strategy,
