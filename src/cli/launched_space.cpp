@@ -8,7 +8,7 @@
 namespace headroom::cli {
 namespace {
 
-// Those of the stack's values that `has`, in a list that is open; an empty list of the stack stands for all values.
+// Fills an open list with the stack's values for which has(value) holds. An empty list of the stack means all values.
 template <class Value, class Has>
 void narrow(std::vector<Value>& open, const std::vector<Value>& of_stack, const Has& has) {
   if (!open.empty()) return;
@@ -17,13 +17,14 @@ void narrow(std::vector<Value>& open, const std::vector<Value>& of_stack, const 
   }
 }
 
-void one(Counts& open) {
+// Leaves 1 alone of sizes that are open.
+void only_one(Counts& open) {
   if (open == Counts{}) open.only = {1};
 }
 
-// Of several precisions those that `has`.
+// Keeps those of several precisions for which has(value) holds.
 template <class Has>
-void choose(std::vector<Precision>& precisions, const Has& has) {
+void keep(std::vector<Precision>& precisions, const Has& has) {
   if (precisions.size() > 1) std::erase_if(precisions, [&](Precision it) { return !has(it); });
 }
 
@@ -32,13 +33,13 @@ void narrow_to_nemo(const Request& base, Space& space) {
   narrow(space.data_sharding, software.sharding.modes,
          [](DataSharding it) { return it <= DataSharding::zero1; });
   narrow(space.cp_comm, software.cp_comm, [](CpComm it) { return it == CpComm::p2p; });
-  choose(space.precision, [](Precision it) { return it == Precision::bf16 || it == Precision::fp8_delayed; });
+  keep(space.precision, [](Precision it) { return it == Precision::bf16 || it == Precision::fp8_delayed; });
   if (any_experts(base.model)) {
     narrow(space.moe_dispatcher, software.moe_dispatchers,
            [](Dispatcher it) { return !sends_once_to_each_rank(it); });
     // Experts are split over the TP ranks, which takes the same ETP [nemo/collections/nlp/modules/common/megatron/
     // megatron_init.py, initialize_model_parallel_for_nemo: no size of its own]. No space ties the two, but for 1.
-    if (space.expert_tensor_parallel == Counts{}) one(space.tensor_parallel);
+    if (space.expert_tensor_parallel == Counts{}) only_one(space.tensor_parallel);
   }
   if (space.recompute_modules.only.empty()) space.recompute_modules.of_model = false;
   if (space.overlap_expert_all_to_all.empty()) space.overlap_expert_all_to_all = {false};
@@ -51,9 +52,9 @@ void narrow_to_nanotron(const Software& software, Space& space) {
            [](RecomputePolicy it) { return it == RecomputePolicy::none || it == RecomputePolicy::full; });
     space.recompute_modules.of_model = false;
   }
-  choose(space.precision, [](Precision it) { return it == Precision::bf16; });
+  keep(space.precision, [](Precision it) { return it == Precision::bf16; });
   space.recompute_layers = false;
-  one(space.virtual_pipeline);
+  only_one(space.virtual_pipeline);
   if (space.schedules == searched_schedules(software))
     space.schedules = {ScheduleKind::one_forward_one_backward};
 }
@@ -73,7 +74,8 @@ void narrow_to(LaunchTarget target, const Request& base, Space& space) {
   switch (target) {
     case LaunchTarget::nemo: return narrow_to_nemo(base, space);
     case LaunchTarget::nanotron: return narrow_to_nanotron(base.software, space);
-    case LaunchTarget::deepspeed: return one(space.pipeline_parallel);  // train.py builds no PipelineModule
+    case LaunchTarget::deepspeed:
+      return only_one(space.pipeline_parallel);  // train.py builds no PipelineModule
     case LaunchTarget::llama_factory:
     case LaunchTarget::axolotl:
       if (space.sync_each_batch == Space().sync_each_batch) space.sync_each_batch = {false};

@@ -118,7 +118,7 @@ TEST_CASE("Megatron's layers: overrides of Megatron-Bridge say the same, the las
   CHECK(moe.experts->per_token == 3);
   CHECK(moe.experts->feedforward == 512);
   CHECK(moe.experts->scores == RouterScores::softmax_before_choice);
-  CHECK(moe.experts->router_dtype == Dtype::fp32);
+  CHECK(moe.experts->router_dtype == Dtype::half);  // Megatron-Core's own default
   REQUIRE(moe.latent_attention);
   CHECK(moe.latent_attention->kv_rank == 256);
   CHECK(moe.latent_attention->nope_head_size == 64);

@@ -59,8 +59,6 @@ std::vector<Written> layer_settings(TreeRun& run) {
   const Written* const activation = run.find("activation_func");
   if (activation != nullptr && text_of_values(*activation).find("quick_gelu") != std::string::npos)
     add("quick_geglu", run.find("gated_linear_unit"), "true");
-  // Models with experts of Megatron-Bridge and NeMo route in FP32.
-  if (!run.has("moe_router_dtype")) add("moe_router_dtype", run.find("num_moe_experts"), "fp32");
   return settings;
 }
 
@@ -97,7 +95,8 @@ void take_core_model(TreeRun& run) {
                      activation.find("geglu") != std::string::npos || run.on("gated_linear_unit") ||
                      run.on("swiglu");
   builder.member("activation",
-                 gated                                             ? "swiglu"
+                 layers.is("quick_geglu")                          ? "geglu"
+                 : gated                                           ? "swiglu"
                  : activation.find("squared") != std::string::npos ? "squared_relu"
                                                                    : "gelu",
                  run.find({"activation", "gated_linear_unit", "swiglu"}));

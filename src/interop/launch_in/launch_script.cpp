@@ -155,8 +155,8 @@ void take_job(const LaunchedRun& job, LaunchedRun& run) {
   });
 }
 
-// What is known and not known of the job.
-void tell_needs(const RunBuilder& job, LaunchedRun& run) {
+// Adds what is remarked on a job, the sizes that only a run knows among it.
+void add_remarks(const RunBuilder& job, LaunchedRun& run) {
   const std::vector<LaunchRemark>& remarks = job.so_far().remarks;
   run.remarks.insert(run.remarks.end(), remarks.begin(), remarks.end());
 }
@@ -181,7 +181,7 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, s
       read_tree_launch(read_file(config), config, options, overrides_of(std::move(written), config));
   take_job(job.so_far(), run);
   take_job(accelerate.so_far(), run);
-  tell_needs(accelerate, run);
+  add_remarks(accelerate, run);
   return run;
 }
 
@@ -213,7 +213,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   }
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
   if (job.so_far().nodes && !run.devices) run.nodes = job.so_far().nodes;
-  tell_needs(job, run);
+  add_remarks(job, run);
   return run;
 }
 
@@ -343,7 +343,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       std::optional<std::int64_t> devices;
       read_sizes(script, one.program, job, devices);
       run = read_bridge_words(std::move(one.written), devices, file, options);
-      tell_needs(job, run);
+      add_remarks(job, run);
       break;
     }
     case Reader::verl: {
@@ -356,7 +356,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
                                   : name.ends_with(".sft_trainer") ? VerlTrainer::sft
                                                                    : VerlTrainer::actor;
       run = read_verl_words(std::move(one.written), file, options, devices, trainer);
-      if (trainer != VerlTrainer::actor) tell_needs(job, run);  // the actor's GPUs are settings
+      if (trainer != VerlTrainer::actor) add_remarks(job, run);  // the actor's GPUs are settings
       break;
     }
     case Reader::configuration:

@@ -116,7 +116,7 @@ void read_experts(const MegatronSettings& asked, const std::string& at, RunBuild
   }
   const Written* const dtype = asked.find("moe_router_dtype");
   const bool wide = dtype != nullptr && text_of_values(*dtype) == "fp32";
-  put("router_dtype", wide ? "fp32" : "half", dtype);
+  put("router_dtype", wide ? "fp32" : "half", dtype);  // [core/transformer/transformer_config.py]
   if (dtype == nullptr) run.imply("routing is in the dtype of the model: --moe-router-dtype is not given");
 }
 
@@ -207,30 +207,29 @@ void read_layers(const MegatronSettings& asked, const Written& setting, std::int
   std::optional<std::vector<int>> moe(std::in_place, static_cast<std::size_t>(layers), 0);
   if (asked.has_experts()) moe = layers_with_experts(asked, layers, run);
   const std::optional<std::int64_t> window = window_of(asked, run);
-  std::optional<std::vector<int>> sliding(std::in_place, static_cast<std::size_t>(layers), 0);
+  std::vector<int> sliding(static_cast<std::size_t>(layers), 0);
   if (window) {
-    if (auto listed = layers_with_windows(asked, layers, run)) sliding = std::move(listed);
+    if (auto listed = layers_with_windows(asked, layers, run)) sliding = std::move(*listed);
   }
   if (!moe) return;
   const bool by_experts = are_mixed(*moe);
-  const bool by_windows = are_mixed(*sliding);
+  const bool by_windows = are_mixed(sliding);
   const Written* const at = asked.find("window_size");
   if (!by_experts && moe->front() == 1) read_experts(asked, "", run);
-  if (!by_windows && sliding->front() == 1) run.member("window", *window, at);
+  if (!by_windows && sliding.front() == 1) run.member("window", *window, at);
   if (!by_experts && !by_windows) return;
   Json runs = Json::array();
   std::vector<std::string> kinds;
   for (std::size_t i = 0; i < moe->size(); ++i) {
     std::string kind = !by_experts ? "" : (*moe)[i] == 1 ? "moe" : "dense";
     if (by_windows)
-      kind += fmt::format("{}{}", kind.empty() ? "" : "_", (*sliding)[i] == 1 ? "sliding" : "full");
+      kind += fmt::format("{}{}", kind.empty() ? "" : "_", sliding[i] == 1 ? "sliding" : "full");
     if (runs.empty() || runs.back()["kind"] != kind) runs.push_back({{"kind", kind}, {"count", 0}});
     runs.back()["count"] = runs.back()["count"].get<std::int64_t>() + 1;
     if (contains(kinds, kind)) continue;
     kinds.push_back(kind);
     if (by_experts && (*moe)[i] == 1) read_experts(asked, fmt::format("layer_kinds/{}/", kind), run);
-    if (by_windows)
-      run.member(fmt::format("layer_kinds/{}/window", kind), (*sliding)[i] == 1 ? *window : 0, at);
+    if (by_windows) run.member(fmt::format("layer_kinds/{}/window", kind), sliding[i] == 1 ? *window : 0, at);
   }
   run.drop_member("layers");  // the count says no other than the list
   const Written* const from = asked.first({"moe_layer_freq", "expert_interval", "first_k_dense_replace"});

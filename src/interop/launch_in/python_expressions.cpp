@@ -441,7 +441,7 @@ PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const Py
     if (member) return member;
     return arguments.size() > 1 ? arguments[1].second : python_value(PythonKind::none, "None", line);
   }
-  if (name.starts_with("os.")) return unknown(name + "()", line);
+  if (name.starts_with("os.")) return unknown(name + "()", line);  // only a run knows
   if (self && last == "update") {
     if (f.locals == nullptr) open_up(*self);
     for (const auto& [key, value] : arguments) {

@@ -180,7 +180,7 @@ std::optional<std::int64_t> argument_members(const TreeNode& node, const std::st
   const bool deepseek = type == "DeepSeekV3ModelArgs" && of.starts_with("deepseek_v3");
   if (!llama && !qwen && !deepseek) return std::nullopt;
   if (const TreeNode* const first = model.find("0"); first != nullptr)  // by its place
-    model.problem(*first, fmt::format("must be named: {} has its arguments by name here", type));
+    model.problem(*first, "must be given by name, such as dim=4096");
   std::int64_t layers = model.size("n_layers", llama ? 32 : qwen ? 28 : 27);
   if (layers < 1 || layers > most_layers) {
     model.problem(*model.find("n_layers"), fmt::format("must be a number from 1 to {}", most_layers));
@@ -239,7 +239,7 @@ std::optional<std::int64_t> take_added_flavor(const Written& module, const std::
     if (arguments == nullptr) continue;
     const auto layers = argument_members(*arguments, model, *file, builder);
     if (!layers) {
-      builder.assume(fmt::format("{}:{}: {}(...) is not read: its arguments are not known here", *file,
+      builder.assume(fmt::format("{}:{}: Headroom does not read the arguments of {}(...)", *file,
                                  arguments->line, printable(arguments->text)));
       continue;
     }

@@ -343,10 +343,10 @@ void settle(RunScale scale, RunBuilder& builder) {
     if (data && *data % *scale.replicate == 0)
       scale.shard = *data / *scale.replicate;
     else
-      builder.assume(
-          fmt::format("shards are over all ranks: {} groups of them do not divide the DP ranks, or these "
-                      "are not known (--shard-size)",
-                      *scale.replicate));
+      builder.assume(fmt::format(
+          "the {} groups of shards are read as one: they do not divide the DP ranks, or the GPUs are "
+          "not known (--shard-size N)",
+          *scale.replicate));
   }
   if (scale.replicate && *scale.replicate > 1 && scale.shard && *scale.shard > 0)
     builder.set("shard_size", std::to_string(*scale.shard * scale.context), nullptr);
