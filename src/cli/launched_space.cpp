@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/notes.hpp"
 #include "headroom/core/contains.hpp"
 
 namespace headroom::cli {
@@ -39,7 +40,13 @@ void narrow_to_nemo(const Request& base, Space& space) {
            [](Dispatcher it) { return !sends_once_to_each_rank(it); });
     // Experts are split over the TP ranks, which takes the same ETP [nemo/collections/nlp/modules/common/megatron/
     // megatron_init.py, initialize_model_parallel_for_nemo: no size of its own]. No space ties the two, but for 1.
-    if (space.expert_tensor_parallel == Counts{}) only_one(space.tensor_parallel);
+    if (space.expert_tensor_parallel == Counts{} && space.tensor_parallel == Counts{}) {
+      only_one(space.tensor_parallel);
+      tell_once(
+          {"--launch nemo: TP above 1 is not searched, since NeMo's files split experts over the TP ranks: "
+           "give "
+           "-t N --expert-tensor-parallel N"});
+    }
   }
   if (space.recompute_modules.only.empty()) space.recompute_modules.of_model = false;
   if (space.overlap_expert_all_to_all.empty()) space.overlap_expert_all_to_all = {false};

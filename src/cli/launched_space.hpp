@@ -7,7 +7,7 @@
 namespace headroom::cli {
 
 // Narrows what a space leaves open to what the files of `target` can say. Values that are asked for stay: their launch
-// tells what it lacks.
+// tells what it lacks. Says on stderr what is left out though the files could say some of it.
 void narrow_to(LaunchTarget target, const Request& base, Space& space);
 
 // Returns the stack as `target` starts it, without the choices that a wide search would try or price and the files
