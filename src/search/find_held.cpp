@@ -65,8 +65,12 @@ Found find_held_in(const Request& base, const Space& space, const Question& ques
   KnownLayouts known;
   for (int i = 0;; ++i) {
     Found found{.question = question};
-    if (!known.layouts.empty()) {
+    // If all that fit are shorter than the layouts are known for, takes those of shorter ones: twice, since
+    // each takes as long as a third of find().
+    for (int shorter = 0; !known.layouts.empty() && !found.value && !found.stopped; ++shorter) {
       found.value = longest_sequence(tight, space, question, known, watch);
+      if (!found.value)
+        known = shorter < 2 ? known_layouts(base, space, question, known.from, watch) : KnownLayouts{};
       found.stopped = stops(watch);
     }
     if (!found.value && !found.stopped) {
