@@ -145,14 +145,15 @@ std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& mod
 }
 
 Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software) {
-  const Seconds device = device_time(cost);
+  const Seconds beyond = cost.data_communication + cost.host_communication;
+  const Seconds device = device_time(cost) - beyond;
   const Seconds host = cost.host;
-  if (software.blocking_launches) return device - cost.drained + host;  // the host waits anyway
+  if (software.blocking_launches) return device - cost.drained + host + beyond;  // the host waits anyway
   const Seconds longer = std::max(device, host);
-  if (longer == Seconds(0)) return longer;
+  if (longer == Seconds(0)) return beyond;
   const double q = rates.balance.value;
   // The term of the longer one is 1.
-  return longer * std::pow(1 + std::pow(std::min(device, host) / longer, q), 1 / q);
+  return longer * std::pow(1 + std::pow(std::min(device, host) / longer, q), 1 / q) + beyond;
 }
 
 Seconds forward_time(const PassCost& cost, const Race& race, const HostRates& rates,

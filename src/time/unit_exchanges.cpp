@@ -8,13 +8,20 @@
 namespace headroom {
 namespace {
 
+// Computation of a unit in a pass.
+struct UnitPass {
+  PassCost cost;
+  Race race;     // Race{} if the host never waits
+  Seconds time;  // of host and device together
+};
+
 // A unit in its place: its repetitions in a row, its collectives and its computation.
 struct PlacedUnit {
   std::size_t kind = 0;
   std::int64_t count = 1;
   UnitExchange exchange;  // in a recomputed layer, `activations` are the recomputed ones
-  Seconds forward;
-  Seconds backward;  // including recomputation
+  UnitPass forward;
+  UnitPass backward;  // including recomputation
 };
 
 // Collectives and transfers beside the computation of a unit.
@@ -145,7 +152,7 @@ class Passes {
       const Beside beside = beside_forward(units[i].exchange, next);
       if (i < last && gathers_ahead_)
         layout.beside(UnitWork::gather, units[i + 1], i + 1, Seconds(0), gather_time(next));
-      layout.compute(units[i], i, units[i].forward, exposed(beside, units[i].forward), longest(beside));
+      layout.compute(units[i], i, units[i].forward.time, exposed(beside, units[i].forward), longest(beside));
       if (i < last && !gathers_ahead_) layout.alone(UnitWork::gather, units[i + 1], i + 1, gather_time(next));
     });
     return layout.spans;
@@ -167,7 +174,7 @@ class Passes {
             layout.alone(UnitWork::reduce, units[i + 1], i + 1, reduction_time(after));
           if (i < last && reduces_beside_)
             layout.beside(UnitWork::reduce, units[i + 1], i + 1, together - reduction_time(after), together);
-          layout.compute(units[i], i, units[i].backward, exposed(beside, units[i].backward), together);
+          layout.compute(units[i], i, units[i].backward.time, exposed(beside, units[i].backward), together);
           if (gathers && !gathers_ahead_)
             layout.alone(UnitWork::gather, units[i - 1], i - 1, gather_time(before));
         });
@@ -202,8 +209,12 @@ class Passes {
     units_.push_back({.kind = kind,
                       .count = count,
                       .exchange = exchange,
-                      .forward = forward_time(cost.forward, cost.race, rates_.host, software_),
-                      .backward = pass_time(back, rates_.host, software_)});
+                      .forward = unit_pass(cost.forward, cost.race),
+                      .backward = unit_pass(back, {})});
+  }
+
+  [[nodiscard]] UnitPass unit_pass(const PassCost& cost, const Race& race) const {
+    return {.cost = cost, .race = race, .time = forward_time(cost, race, rates_.host, software_)};
   }
 
   // Return times without overlap.
@@ -231,8 +242,15 @@ class Passes {
     return beside;
   }
 
-  [[nodiscard]] Seconds exposed(const Beside& beside, Seconds unit) const {
-    return std::max(longest(beside) - unit, loss_ * collectives(beside));
+  // Returns what collectives add to a unit's time: what outlasts it, or what they take from its kernels. Launches that
+  // are longer than the kernels hide the latter.
+  [[nodiscard]] Seconds exposed(const Beside& beside, const UnitPass& unit) const {
+    const Seconds slowed = loss_ * collectives(beside);
+    PassCost cost = unit.cost;
+    cost.communication += slowed;
+    const Race race =
+        waits(unit.race) ? unit.race * Race{.host = {}, .both = slowed, .device = slowed} : unit.race;
+    return std::max(longest(beside), forward_time(cost, race, rates_.host, software_)) - unit.time;
   }
 
   [[nodiscard]] Seconds forward() const {

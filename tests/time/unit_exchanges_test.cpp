@@ -105,6 +105,32 @@ TEST_CASE("unit exchanges: what shows is that of a walk from unit to unit") {
   }));
 }
 
+TEST_CASE("unit exchanges: launches hide what collectives take from kernels, but not what outlasts them") {
+  constexpr std::int64_t layers = 10;
+  StagePlace place{.layers = layers, .of_kind = {layers}};
+  place.runs.push_back({0, layers});
+  const Performance system = performance();
+  Software stack = tests::megatron();
+  stack.overlap_param_gather = true;
+  const auto forward = [&](Seconds kernels, Seconds launches, Seconds gather) {
+    const ModelExchanges exchanges{
+        .kinds = {{.position = KindPosition::layer, .gather = {.in_node = gather}}}};
+    ModelCost cost{.kinds = {LayerCost{}}};
+    cost.kinds.front().forward.gemm = kernels;
+    cost.kinds.front().forward.host = launches;
+    const StageCost stage = stage_cost(cost, place, {});
+    const ExchangeTimes times = exchange_times(exchanges, cost, place, {}, system, stack);
+    return pass_time(with_exchanges(stage, exchanges, times, place).forward, system.rates.host, stack);
+  };
+  const Seconds alone = forward(Seconds(0.1), Seconds(1), Seconds(0));
+  // The first gather has nothing to run beside.
+  CHECK(forward(Seconds(0.1), Seconds(1), Seconds(0.01)).count() ==
+        doctest::Approx((alone + Seconds(0.01)).count()).epsilon(1e-3));
+  CHECK(forward(Seconds(0.1), Seconds(1), Seconds(2)).count() == doctest::Approx(20 + alone.count() / 10));
+  CHECK(forward(Seconds(1), Seconds(0.1), Seconds(2)).count() ==
+        doctest::Approx(20 + alone.count() / 10).epsilon(1e-3));
+}
+
 TEST_CASE("unit exchanges: collectives in a node run beside those between nodes") {
   CHECK(longest(LinkTimes{Seconds(2), Seconds(1)}) == Seconds(2));
   CHECK(longest(LinkTimes{Seconds(2), Seconds(1)} + LinkTimes{Seconds(0), Seconds(3)}) == Seconds(4));

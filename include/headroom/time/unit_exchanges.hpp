@@ -73,7 +73,8 @@ inline bool has_exchanges(const Strategy& strategy, const Workload& workload, co
   return has_units(strategy, workload, software) || offloads_activations(strategy.offload);
 }
 
-// Times of one microbatch: collectives and transfers without overlap, and their exposed parts.
+// Times of one microbatch: collectives and transfers without overlap, and their exposed parts, which neither kernels nor
+// launches hide.
 struct ExchangeTimes {
   Seconds gather;
   Seconds reduction;
