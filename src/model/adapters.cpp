@@ -235,7 +235,7 @@ class Adapting {
     Op b{.name = names.b, .kind = OpKind::linear, .region = base.region, .inputs = {inner}, .outputs = {}};
     b.saves = {{inner, why::weight_gradient}};
     b.weights = base.weights;
-    FixedVector<ValueId, 8> adapted;
+    Outputs adapted;
     const auto add_product = [&](OuterExtents outer) {
       if (by_rows) {
         for (Amount& part : outer) part.placement = Placement::split;

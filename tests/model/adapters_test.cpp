@@ -123,6 +123,20 @@ TEST_CASE("adapters: every op of a layer has a name of its own") {
   }
 }
 
+TEST_CASE("adapters: a table has room for any model's ops on any stack, with narrow linears and adapters") {
+  std::size_t tables = 0;
+  for (const Transformer& model : list_models()) {
+    for (const Software& software : list_software()) {
+      for (const std::int64_t rank : {0, 8}) {
+        Strategy strategy{.precision = Precision::fp8};
+        strategy.lora = {.rank = rank};
+        tables += layers_of(model, strategy, software).kinds.size();
+      }
+    }
+  }
+  CHECK(tables > list_models().size());
+}
+
 TEST_CASE("adapters: tensor-parallel ranks divide both matrices") {
   Strategy strategy = adapting(16);
   const double whole = total(trained(held_by(of_hub("llama-3-8b"), strategy)));

@@ -126,7 +126,7 @@ struct OpBuilder {
 
   // Adds an op of `linears` linear layers that read the same input, and saves the input. Under autocast, each
   // saves a 16-bit copy of its own.
-  constexpr void linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
+  constexpr void linear(std::string_view name, ValueId input, const Outputs& outputs,
                         const FixedVector<MatrixProduct, 3>& products, const FixedVector<Amount, 4>& biases,
                         int linears = 1) {
     Op op{.name = name, .kind = OpKind::linear, .region = Placement::split, .inputs = {input}};
@@ -160,7 +160,7 @@ struct OpBuilder {
   }
 
   // Adds a linear layer whose weights every TP rank holds and applies to its own tokens.
-  constexpr void repeated_linear(std::string_view name, ValueId input, const FixedVector<ValueId, 8>& outputs,
+  constexpr void repeated_linear(std::string_view name, ValueId input, const Outputs& outputs,
                                  const OuterExtents& outer, const Monomial& inner = symbols::h) {
     using namespace symbols;
     Op op{.name = name, .kind = OpKind::linear, .inputs = {input}, .outputs = outputs};

@@ -137,13 +137,17 @@ constexpr SmallOperators operator+(const SmallOperators& x, const SmallOperators
   return {x.forward + y.forward, x.backward + y.backward};
 }
 
+// Values that an op makes: masks, statistics and other by-products too, and a narrow copy for each linear that reads
+// one of them.
+using Outputs = FixedVector<ValueId, 12>;
+
 struct Op {
   std::string_view name;
   OpKind kind = OpKind::elementwise;
   Placement region = Placement::boundary;  // boundary: on whole or sequence-sharded values; split: on 1/t
   bool core_attention = false;             // recomputed by selective recomputation [K22 figure 3]
   FixedVector<ValueId, 4> inputs{};
-  FixedVector<ValueId, 8> outputs{};  // masks, statistics and other by-products included
+  Outputs outputs{};
   FixedVector<Save, 8> saves{};
   FixedVector<MatrixProduct, 3> products{};  // of the forward pass; K22 appendix A counts their FLOPs
   FixedVector<Amount, 4> parameters{};       // beside the weights of a linear's products

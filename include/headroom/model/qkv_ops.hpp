@@ -34,7 +34,7 @@ constexpr Qkv qkv(OpBuilder& layer, ValueId input) {
   } else {
     products = {linear_to({query}), linear_to({key}), linear_to({key})};
   }
-  FixedVector<ValueId, 8> outputs{result.q, result.k, result.v};
+  Outputs outputs{result.q, result.k, result.v};
   if (gated) {
     result.gate = part("output gate", s * b * a * e, Placement::split);
     outputs.push_back(result.gate);
