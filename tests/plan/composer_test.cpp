@@ -8,6 +8,9 @@
 #include <rapidcheck.h>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/io/model_file.hpp"
+#include "headroom/io/software_file.hpp"
+#include "headroom/io/system_file.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
@@ -226,6 +229,22 @@ TEST_CASE("composer: an account is what its parts come to, step by step") {
     RC_ASSERT(std::abs(iteration.total.count() - total) <= 1e-9 * total);
   }));
   CHECK(legal > 20);
+}
+
+TEST_CASE("composer: gradients of experts overlap passes where dense weights have one replica") {
+  const Request request{.model = read_model("mixtral-8x7b"),
+                        .system = read_system("dgx-h100-80g"),
+                        .software = read_software("meta-2024"),
+                        .strategy = {.tensor_parallel = 4,
+                                     .pipeline_parallel = 4,
+                                     .sequence_parallel = true,
+                                     .recompute = {.policy = RecomputePolicy::full},
+                                     .data_sharding = DataSharding::zero1},
+                        .workload = {.global_batch = 32, .sequence = 4096}};
+  Composer composer(request);
+  const Seconds searched = composer.layout(request.strategy).iteration(request.strategy);
+  const Evaluation evaluation = evaluate(request);
+  CHECK(searched == account(evaluation).timing->iteration.total);
 }
 
 TEST_CASE("composer: names every rule that a strategy breaks") {

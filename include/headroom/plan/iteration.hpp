@@ -120,7 +120,9 @@ EndTimes end_times(const IterationEnd& end, const PassesBeside& passes);
 
 // Returns whether the end of an iteration depends on the passes that overlap it.
 constexpr bool hides_end(const Software& software, const Strategy& strategy) {
-  return replicas(strategy) > 1 && (software.overlap_grad_reduce || software.overlap_param_gather);
+  const AxisSizes sizes = axis_sizes(strategy);
+  const bool any = replicas(sizes, WeightClass::dense) > 1 || replicas(sizes, WeightClass::expert) > 1;
+  return any && (software.overlap_grad_reduce || software.overlap_param_gather);
 }
 
 // Returns how long a schedule delays the next iteration. Usually that is until all ranks are done. If each
