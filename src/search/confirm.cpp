@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/plan/allocator_use.hpp"
 #include "headroom/search/widen.hpp"
 #include "search/best_found.hpp"
 #include "search/settling.hpp"
@@ -27,6 +28,15 @@ Candidate settled_in(const Searched& of, Candidate candidate) {
   candidate = settled_candidate(of.base, std::move(candidate));
   if (contains(of.space.ran_out, candidate.strategy)) candidate.verdict = Verdict::does_not_fit;
   return candidate;
+}
+
+// Returns what PyTorch holds with expandable segments.
+Bytes grown(const Request& base, const Candidate& candidate) {
+  Request request = base;
+  request.strategy = candidate.strategy;
+  const Evaluation evaluation = settled(evaluate(request));
+  const Plan& plan = account(evaluation);
+  return plan.allocator ? plan.allocator->expandable + plan.ranks[plan.allocator->rank].reserved : peak(plan);
 }
 
 // Settles the candidates on several threads; fewer if the watch stops it.
@@ -139,6 +149,26 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
     }
   };
   confirm_plans();
+  // A plan that PyTorch leaves marginal gives way to a faster one of its division that PyTorch holds no more for: the
+  // search preferred it for the margin of its tensors.
+  for (std::size_t i = 0; i < std::min(shown.plans, result.plans.size()) && !stops(watch); ++i) {
+    Candidate& plan = result.plans[i];
+    if (plan.verdict != Verdict::marginal || !plan.held) continue;
+    const Searched of = searched_of(plan);
+    const Bytes most = *plan.held;
+    const Bytes most_grown = std::max(grown(of.base, plan), of.base.system.memory);
+    for (const Candidate& candidate : result.pareto) {
+      if (candidate.iteration >= plan.iteration || candidate.variant != plan.variant ||
+          division_of(candidate.strategy) != division_of(plan.strategy))
+        continue;
+      Candidate other = settle(candidate);
+      const bool fits = other.verdict != Verdict::does_not_fit && other.held && *other.held <= most;
+      if (!fits || grown(of.base, other) > most_grown) continue;
+      plan = std::move(other);
+      done.insert(known(plan));
+    }
+  }
+  std::stable_sort(result.plans.begin(), result.plans.end(), better);
   leave_undecided(result, watch);
   if (result.undecided) {
     std::erase_if(result.plans, [&](const Candidate& it) { return !done.contains(known(it)); });
@@ -156,9 +186,12 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
                        result.plans.end());
     confirm_plans();  // in the places of those
   }
-  std::vector<Candidate> front = result.pareto;
-  for (std::size_t i = 0; i < std::min(shown.pareto, front.size()); ++i) front[i] = settle(front[i]);
-  std::erase_if(front, [](const Candidate& it) { return it.verdict == Verdict::does_not_fit; });
+  // As many of the front as are shown, in the places of those that do not fit too.
+  std::vector<Candidate> front;
+  for (const Candidate& candidate : result.pareto) {
+    front.push_back(front.size() < shown.pareto ? settle(candidate) : candidate);
+    if (front.back().verdict == Verdict::does_not_fit) front.pop_back();
+  }
   const bool one_variant = std::all_of(result.plans.begin(), result.plans.end(),
                                        [&](const Candidate& it) { return it.variant == 0; });
   if (one_variant) {  // what took the place of another plan may belong to the front

@@ -28,9 +28,9 @@ std::optional<BlockedChange> blocked_by_memory(const Plan& plan) {
     if (verdict_of(plan.request, needed) != Verdict::does_not_fit) {
       // The tensors have room. Whether PyTorch's reserved memory has room is known only after following the
       // allocator.
-      const std::optional<DeviceUse> fullest = fullest_device(account(composer.evaluate(strategy)));
-      if (!fullest || fullest->bytes <= plan.request.system.memory) continue;
-      needed = fullest->bytes;
+      const Settling found = settling(composer.evaluate(strategy));
+      if (!found.fullest || found.verdict != Verdict::does_not_fit) continue;
+      needed = found.fullest->bytes;
     }
     fastest = BlockedChange{change, iteration, needed - plan.request.system.memory, peak.of_host};
   }

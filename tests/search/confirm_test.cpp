@@ -43,8 +43,29 @@ TEST_CASE("confirm: the plans that are shown fit by what PyTorch holds, the best
       CHECK(std::count_if(reply.result.plans.begin(), reply.result.plans.end(), same) == 1);
       if (i < compared_plans) CHECK((candidate.held || !plan.allocator));
     }
+    const std::size_t shown = std::min(Shown{}.pareto, reply.result.pareto.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+      const Candidate& candidate = reply.result.pareto[i];
+      CHECK(settled_plan(it.base, candidate.strategy).verdict == candidate.verdict);
+    }
   }
   CHECK(others > 0);
+}
+
+TEST_CASE(
+    "confirm: a plan that PyTorch leaves marginal is no slower than one of the front that needs no more") {
+  auto it = searched("qwen3-next-80b-a3b", "dgx-b200-180g", "llm-foundry-2023", 4, 16);
+  it.base.strategy.optimizer.kind = OptimizerKind::adafactor;
+  it.space.breadth = Breadth::usual;
+  const PlanReply reply = answer(PlanQuestion{.base = it.base, .space = it.space});
+  REQUIRE_FALSE(reply.result.plans.empty());
+  const Candidate& best = reply.result.plans.front();
+  REQUIRE(best.verdict == Verdict::marginal);
+  REQUIRE(best.held);
+  for (const Candidate& other : reply.result.pareto) {
+    const bool needs_no_more = other.held && *other.held <= *best.held;
+    if (needs_no_more) CHECK(other.iteration >= best.iteration);
+  }
 }
 
 }  // namespace headroom
