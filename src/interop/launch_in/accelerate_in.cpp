@@ -140,6 +140,8 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
       builder.leave_out(*precision, "products in fp32: they are taken as bf16");
     }
   }
+  for (const Written& setting : run.below("unread"))
+    builder.leave_out(setting, "accelerate reads it with --use_deepspeed alone");
   const Written* const absent = run.find(absent_configuration);
   std::string name = absent == nullptr ? std::string() : lower_case(text_of_values(*absent));
   name.erase(0, name.find_last_of('/') + 1);
@@ -217,6 +219,7 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
       {"rdzv_backend"},
       {"same_network"},
       {"tpu_*"},
+      {"unread.*"},
       {"use_cpu", LaunchUse::unmodelled, "training on CPUs"},
       {"gpu_ids"},
       {"deepspeed_config.zero3_*"},

@@ -22,7 +22,7 @@ struct Framework {
   std::array<std::string_view, 6> groups;  // "a.b c !d"
 };
 
-constexpr std::array<Framework, 15> frameworks{{
+constexpr std::array<Framework, 17> frameworks{{
     {"Megatron-LM", "MODEL_ARGS", read_megatron_yaml, {"MODEL_ARGS"}},
     {"Primus",
      "modules.pre_trainer",
@@ -41,6 +41,17 @@ constexpr std::array<Framework, 15> frameworks{{
      "actor_rollout_ref",
      read_verl,
      {"actor_rollout_ref", "actor rollout trainer data", "model.partial_pretrain trainer data"}},
+    {"OLMo",
+     "model.max_sequence_length, global_train_batch_size",
+     read_olmo,
+     {"model.max_sequence_length global_train_batch_size",
+      "model.d_model fsdp device_train_microbatch_size"}},
+    {"litgpt",
+     "train.micro_batch_size with checkpoint_dir or model_name",
+     read_litgpt,
+     {"train.micro_batch_size checkpoint_dir", "train.global_batch_size checkpoint_dir",
+      "train.micro_batch_size model_name", "train.micro_batch_size model.n_embd",
+      "train.micro_batch_size model_config.n_embd"}},
     {"llm-foundry",
      "global_train_batch_size, device_train_microbatch_size",
      read_llm_foundry,
@@ -169,7 +180,10 @@ LaunchedRun read_python_config(std::string_view text, const std::string& file, c
     else if (std::any_of(functions.begin(), functions.end(), is_recipe))
       name = "pretrain_recipe";
     else if (functions.empty())
-      throw InputError(file, "has no function that returns a configuration without arguments");
+      throw InputError(
+          file,
+          "has no function that returns a configuration without arguments, as those of torchtitan, NeMo and "
+          "Megatron-Bridge do: other Python files are not read");
     else
       throw InputError(file, fmt::format("has several configurations: name one as {}::FUNCTION, of {}", file,
                                          fmt::join(functions, ", ")));

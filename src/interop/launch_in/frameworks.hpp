@@ -30,6 +30,8 @@ LaunchedRun read_llama_factory_words(TrainerLaunch launch, const std::string& fi
                                      const LaunchOptions& options);
 LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_olmo(const TreeFile& file, const LaunchOptions& options);
+LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options);

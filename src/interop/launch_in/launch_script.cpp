@@ -10,6 +10,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/core/joined.hpp"
 #include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/megatron_forks.hpp"
 #include "interop/launch_in/megatron_in.hpp"
 #include "interop/launch_in/megatron_keys.hpp"
 #include "interop/launch_in/model_zoo.hpp"
@@ -66,7 +67,7 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
   RunBuilder run(file, "Megatron-LM", "megatron-core-2025");
   if (arguments.devices) {
     run.devices(*arguments.devices);
-  } else {
+  } else if (!are_slime_words(written)) {
     arguments.devices_unknown = !read_sizes(script, program, run, arguments.devices);
   }
   bool dotted = false;
@@ -95,6 +96,8 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
   arguments.deepspeed_config = deepspeed_config(script, program.arguments, file);
   arguments.written = std::move(written);
   arguments.program = program.name;
+  rename_of_mindspeed(arguments.written);
+  if (are_slime_words(arguments.written)) take_slime(arguments, run);
   read_megatron_arguments(arguments, run);
   return run.finish(options);
 }
@@ -161,8 +164,17 @@ void add_remarks(const RunBuilder& job, LaunchedRun& run) {
   run.remarks.insert(run.remarks.end(), remarks.begin(), remarks.end());
 }
 
+LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
+                         const std::string& file, const LaunchOptions& options);
+
 LaunchedRun read_configuration(const Followed& script, const Program& program, std::vector<Written> written,
                                const std::string& config, const std::string& file, LaunchOptions options) {
+  // How accelerate shards says what the trainer's own settings mean.
+  if (holds_trainer_arguments(config) && !accelerate_settings(script, program, file).empty()) {
+    std::vector<Written> all = flattened(parse_tree(read_file(config), config), config);
+    for (Written& own : overrides_of(std::move(written), config)) all.push_back(std::move(own));
+    return read_trainer(script, program, std::move(all), file, options);
+  }
   RunBuilder job(file, "", "");
   std::optional<std::int64_t> devices;
   read_sizes(script, program, job, devices);

@@ -38,7 +38,9 @@ void choose_stack(const MegatronSettings& asked, RunBuilder& run) {
       std::any_of(of_2021.begin(), of_2021.end(), [&](std::string_view name) { return asked.has(name); });
   if (asked.has("enable_zero_bubble")) return run.use_software("zero-bubble-2023");
   if (old && !asked.has("use_mcore_models")) return run.use_software("megatron-2021");
-  if (asked.text("transformer_impl") == "local") return run.use_software("megatron-2022");
+  // MindSpeed-LLM's local layers are of Megatron-Core.
+  if (asked.text("transformer_impl") == "local" && !asked.has("num_layer_list"))
+    return run.use_software("megatron-2022");
 }
 
 // Schedules of sail-sg's fork, as its arguments make them [zero-bubble-pipeline-parallelism, README.md].
@@ -209,7 +211,7 @@ void read_precision(const MegatronSettings& asked, RunBuilder& run) {
   } else if (brain) {
     run.set("gradient_dtype", reduced ? "half" : "fp32",
             asked.first({"grad_reduce_in_bf16", "grad_reduce_in_fp32"}));
-    if (!reduced && !asked.is("accumulate_allreduce_grads_in_fp32"))
+    if (!reduced && !asked.is("accumulate_allreduce_grads_in_fp32") && !asked.has("main_grads_dtype"))
       run.imply("gradients are summed in FP32, as always with --bf16 unless --grad-reduce-in-bf16", bf16);
   } else if (!asked.has("fp8_format") && !asked.has("deepspeed_config")) {
     run.assume("neither --bf16 nor --fp16 is given: FP32 weights are not modelled, and BF16 is taken");

@@ -68,6 +68,8 @@ constexpr auto told = std::to_array<LaunchKey>({
     {"quick_geglu", LaunchUse::member, "activation=geglu"},
     {"geglu", LaunchUse::member, "activation=geglu"},
     {"gated_linear_unit_geglu", LaunchUse::member, "activation=geglu"},
+    {"gelu_tanh", LaunchUse::member,
+     "activation=geglu"},  // [MindSpeed-LLM, which sets gated_linear_unit with it]
     {"openai_gelu", LaunchUse::member, "activation=gelu"},
     {"untie_embeddings_and_output_weights", LaunchUse::member, "tied_embeddings=false"},
     {"disable_bias_linear", LaunchUse::member, "linear_bias=false"},
@@ -162,7 +164,7 @@ constexpr std::string_view own =
     " moe_train_capacity_factor moe_use_upcycling multi_latent_attention n_shared_experts "
     " no_pipeline_parallel no_position_embedding normalization num_attention_heads_kv "
     " num_distributed_optimizer_instances num_experts num_key_value_heads num_layers "
-    " num_layers_in_first_pipeline_stage num_layers_in_last_pipeline_stage "
+    " num_layer_list num_layers_in_first_pipeline_stage num_layers_in_last_pipeline_stage "
     " num_layers_per_virtual_pipeline_stage num_microbatches num_moe_experts num_query_groups "
     " num_shared_experts optimizer optimizer_cpu_offload optimizer_offload_fraction pad_vocab_size_to "
     "padded_vocab_size "

@@ -153,6 +153,11 @@ std::optional<std::vector<int>> layers_with_experts(const MegatronSettings& aske
   } else {
     which->resize(static_cast<std::size_t>(layers));
   }
+  // Dense layers first, then every n-th with experts [MindSpeed-LLM, core/models/gpt/gpt_layer_specs.py].
+  if (which && !counts && first != nullptr && asked.number(*first)) {
+    const auto dense = std::clamp<std::int64_t>(*asked.number(*first), 0, layers);
+    std::fill_n(which->begin(), dense, 0);
+  }
   if (which && std::none_of(which->begin(), which->end(), [](int moe) { return moe == 1; })) {
     run.problem(*from, "leaves no layer with experts");
     which.reset();

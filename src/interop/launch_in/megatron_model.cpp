@@ -18,12 +18,6 @@
 namespace headroom {
 namespace {
 
-// Zero, as 0, 0.0 and .0.
-bool is_zero(const Written& setting) {
-  const std::string text = text_of_values(setting);
-  return !text.empty() && text.find_first_not_of("0.") == std::string::npos;
-}
-
 std::string last_name(const std::string& path) {
   const std::size_t end = path.find_last_not_of('/');
   const std::string whole = path.substr(0, end == std::string::npos ? 0 : end + 1);
@@ -82,8 +76,21 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
   }
   const Written* const tokenizer = asked.first({"patch_tokenizer_type", "tokenizer_type"});
   const std::string type = tokenizer == nullptr ? "" : asked.text(tokenizer->name);
+  // Llama's tokenizers are of the file that is named, whose size only the file says [core/tokenizers/text/libraries/
+  // sentencepiece_tokenizer.py].
+  const Written* const file = asked.find("tokenizer_model");
+  const std::string file_name = file == nullptr ? "" : last_name(text_of_values(*file));
+  const bool of_other_file = !file_name.empty() && file_name != "tokenizer.model" &&
+                             file_name.find("llama") == std::string::npos &&
+                             file_name.find("Llama") == std::string::npos;
   for (const Tokenizer& known : tokenizers) {
     if (known.type != type) continue;
+    if (of_other_file && (type == "Llama2Tokenizer" || type == "LLaMATokenizer")) {
+      run.member("vocabulary", known.size, tokenizer);
+      return run.assume(fmt::format("the vocabulary is {}, {}: that of {} is not known (--set vocabulary=N)",
+                                    known.size, known.because, printable(file_name)),
+                        file);
+    }
     run.member("vocabulary", known.size, tokenizer);
     return run.imply(fmt::format("the vocabulary is {}, {}", known.size, known.because), tokenizer);
   }
@@ -274,6 +281,11 @@ void read_stages(const MegatronSettings& asked, RunBuilder& run) {
     if (!layout->unknown.empty()) return asked.tell_unknown(*layout, run, "stage_layers");
     if (p > 1 || text.find('|') != std::string::npos) run.set("stage_layers", text, layout);
     return;
+  }
+  // Layers of each stage [MindSpeed-LLM, core/pipeline_parallel/dynamic_pipeline_parallel.py].
+  if (const Written* const list = asked.find("num_layer_list"); list != nullptr && p > 1) {
+    if (!list->unknown.empty()) return asked.tell_unknown(*list, run, "stage_layers");
+    return run.set("stage_layers", text_of_values(*list), list);
   }
   const Written* const first =
       asked.first({"decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"});

@@ -151,7 +151,8 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     const bool gated = kind == "swiglu" || kind == "geglu" || lower_case(run.text("mlp_type")) == "llama";
     const auto stated = run.count({"intermediate_size", "ffn_hidden_size"});
     std::int64_t width = stated.value_or(4 * hidden);
-    if (gated) {
+    // LLaMAParallelMLP takes the size as it is [megatron/model/transformer.py].
+    if (gated && !(stated && lower_case(run.text("mlp_type")) == "llama")) {
       // megatron/model/transformer.py, ParallelMLP: a third of the size for each of three matrices, to a multiple of 256.
       constexpr std::int64_t multiple = 256;
       width = ((stated ? width : 2 * width) / 3 + multiple - 1) / multiple * multiple;

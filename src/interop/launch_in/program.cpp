@@ -100,7 +100,30 @@ class Words {
     return "";
   }
 
+  // "python mason.py --num_nodes 8 --gpus 8 -- accelerate launch train.py": what a launcher of one's own starts.
+  std::optional<bool> read_wrapped() {
+    constexpr std::array<std::string_view, 4> launchers{"accelerate", "torchrun", "deepspeed", "srun"};
+    for (std::size_t i = at_ + 1; i + 1 < words_.size(); ++i) {
+      const std::string_view next = base_name(words_[i + 1].text());
+      if (words_[i].text() != "--" || !(is_python(next) || contains(launchers, next))) continue;
+      const bool of_mason = base_name(words_[at_].text()) == "mason.py";
+      std::optional<std::int64_t> nodes;
+      for (std::size_t j = at_ + 1; j + 1 < i && of_mason; ++j) {
+        if (words_[j].text() == "--num_nodes") nodes = count_of(words_[j + 1].text());
+        if (words_[j].text() == "--gpus") program_.processes_per_node = count_of(words_[j + 1].text());
+      }
+      at_ = i + 1;
+      const bool found = run();
+      // It multiplies the processes by the nodes [allenai/open-instruct, mason.py, make_internal_command].
+      if (nodes && program_.processes) *program_.processes *= *nodes;
+      if (nodes) program_.sizes.nodes = nodes;
+      return found;
+    }
+    return std::nullopt;
+  }
+
   bool take_program() {
+    if (const std::optional<bool> found = read_wrapped()) return *found;
     const std::string of_swift = swift_program(words_[at_].text());
     program_.name = of_swift.empty() ? std::string(base_name(words_[at_].text())) : of_swift;
     program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());

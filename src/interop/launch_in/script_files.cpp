@@ -151,12 +151,24 @@ std::vector<Written> accelerate_settings(const shell::Followed& script, const Pr
       add(absent_configuration, value, option);
     }
   }
+  // accelerate reads options of DeepSpeed where DeepSpeed is chosen [accelerate, commands/launch.py, launch_command].
+  const auto is_deepspeed = [](const Written& it) { return it.name.starts_with("deepspeed_config."); };
+  const bool starts_deepspeed =
+      std::any_of(all.begin(), all.end(), is_deepspeed) ||
+      std::any_of(program.options.begin(), program.options.end(),
+                  [](const auto& option) { return option.first == "use_deepspeed"; }) ||
+      std::any_of(all.begin(), all.end(), [](const Written& it) {
+        return it.name == "distributed_type" && lower_case(text_of_values(it)) == "deepspeed";
+      });
   for (const auto& [option, value] : program.options) {
-    const bool has_stage = std::any_of(
-        all.begin(), all.end(), [](const Written& it) { return it.name.starts_with("deepspeed_config."); });
+    const bool has_stage = std::any_of(all.begin(), all.end(), is_deepspeed);
     if (option == "use_deepspeed" && !has_stage) add("deepspeed_config.zero_stage", "2", option);
     if (option == "use_fsdp") add("distributed_type", "FSDP", option);
     if (const std::string name = name_in_file(option); !name.empty()) {
+      if (name.starts_with("deepspeed_config.") && !starts_deepspeed) {
+        add("unread." + option, value, option);
+        continue;
+      }
       if (name == "deepspeed_config.deepspeed_config_file")
         std::erase_if(all, [](const Written& it) { return it.name == "deepspeed_config.zero_stage"; });
       add(name, value, option);

@@ -140,6 +140,11 @@ bool is_null(const Written& setting) {
   return !setting.values.empty() && contains(null, text_of_values(setting));
 }
 
+bool is_zero(const Written& setting) {
+  const std::string text = text_of_values(setting);
+  return !text.empty() && text.find_first_not_of("0.") == std::string::npos;
+}
+
 bool lacks_value(const Written& setting) {
   const bool of_command = setting.as_written.starts_with("--") || setting.as_written.ends_with('=');
   return of_command && setting.unknown.empty() && text_of_values(setting).empty();

@@ -31,6 +31,8 @@ std::string text_of_values(const Written& setting);
 bool is_on(const Written& setting);
 // Whether its value is null, None, ~ or empty: as good as not written.
 bool is_null(const Written& setting);
+// Whether its value is zero, as 0, 0.0 and .0.
+bool is_zero(const Written& setting);
 // Whether a flag or an override of a command has no value, or an empty one. A parser of numbers or choices
 // refuses both.
 bool lacks_value(const Written& setting);

@@ -13,6 +13,14 @@
 namespace headroom {
 namespace {
 
+// Whether torch.compile takes the model, and not the loss alone.
+bool compiles_model(TreeRun& run) {
+  const Written* const compiled = run.find({"compile.enable", "training.compile"});
+  const Written* const parts = run.find("compile.components");
+  return compiled != nullptr && is_on(*compiled) &&
+         (parts == nullptr || text_of_values(*parts).find("model") != std::string::npos);
+}
+
 // By op, or every n-th layer as a whole; every second where it is not written.
 void take_selective_option(TreeRun& run, const RunScale& scale, const Written* mode, const Written* option) {
   RunBuilder& builder = run.builder();
@@ -168,7 +176,11 @@ void take_titan(TreeRun& run, RunScale& scale) {
                                        printable(text_of_values(*mode))));
   }
   const Written* const compiled = run.find({"compile.enable", "training.compile"});
-  if (compiled != nullptr && is_on(*compiled)) builder.choose("launches", "compiled", compiled);
+  if (compiles_model(run))
+    builder.choose("launches", "compiled", compiled);
+  else if (compiled != nullptr && is_on(*compiled))
+    builder.leave_out(*run.find("compile.components"),
+                      "a loss that is compiled without the model: read as eager");
   if (const Written* const dtype = run.find("training.dtype");
       dtype != nullptr && text_of_values(*dtype) == "bfloat16") {
     builder.set("main_params_dtype", "none", dtype);
@@ -271,11 +283,7 @@ namespace {
 
 // What torchtitan leaves to the compiler, in a file that does not turn it on.
 void refuse_uncompiled(TreeRun& run, const RunScale& scale) {
-  const Written* const compiled = run.find({"compile.enable", "training.compile"});
-  const Written* const parts = run.find("compile.components");
-  const bool compiles = compiled != nullptr && is_on(*compiled) &&
-                        (parts == nullptr || text_of_values(*parts).find("model") != std::string::npos);
-  if (compiles) return;
+  if (compiles_model(run)) return;
   const Written* const async =
       run.find({"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel"});
   if (async != nullptr && is_on(*async) && scale.tensor > 1)

@@ -123,7 +123,7 @@ void take_targets_of_peft(const Written* model, RunBuilder& builder) {
 }
 
 bool is_preference(const TreeRun& run) {
-  return run.has("beta") && (run.has("max_prompt_length") || run.has("loss_type"));
+  return run.has("dpo_beta") || (run.has("beta") && (run.has("max_prompt_length") || run.has("loss_type")));
 }
 
 constexpr LaunchKey hugging_face_keys[] = {
@@ -345,7 +345,7 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
       loss != nullptr && text_of_values(*loss) == "chunked_nll")
     builder.choose("cross_entropy", "linear_fused", loss);
   if (is_preference(run))
-    builder.leave_out(*run.find("beta"),
+    builder.leave_out(*run.find({"beta", "dpo_beta"}),
                       "training on pairs (DPO, ORPO): a pair is two sequences, and DPO keeps a second model");
   if (run.has("adafactor") && run.on("adafactor"))
     builder.set("optimizer", "adafactor", run.find("adafactor"));

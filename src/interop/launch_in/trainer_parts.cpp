@@ -119,10 +119,25 @@ void take_optimizer(const Written& setting, RunBuilder& builder) {
 }
 
 void take_lora_targets(const Written& setting, RunBuilder& builder) {
-  constexpr std::array<std::string_view, 15> known{
-      "q_proj",     "k_proj",      "v_proj",     "o_proj",     "gate_proj", "up_proj",  "down_proj",
-      "linear_qkv", "linear_proj", "linear_fc1", "linear_fc2", "q_a_proj",  "q_b_proj", "kv_a_proj_with_mqa",
-      "kv_b_proj"};
+  constexpr std::array<std::string_view, 19> known{"linear_q_down_proj",
+                                                   "linear_q_up_proj",
+                                                   "linear_kv_down_proj",
+                                                   "linear_kv_up_proj",
+                                                   "q_proj",
+                                                   "k_proj",
+                                                   "v_proj",
+                                                   "o_proj",
+                                                   "gate_proj",
+                                                   "up_proj",
+                                                   "down_proj",
+                                                   "linear_qkv",
+                                                   "linear_proj",
+                                                   "linear_fc1",
+                                                   "linear_fc2",
+                                                   "q_a_proj",
+                                                   "q_b_proj",
+                                                   "kv_a_proj_with_mqa",
+                                                   "kv_b_proj"};
   std::vector<std::string> items = setting.values;
   if (items.size() == 1 && items.front().find(',') != std::string::npos) {
     std::string text = std::move(items.front());

@@ -50,10 +50,12 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
   RunScale scale;
   const Written* const component = run.find({"model._component_", "models.model._component_"});
   std::string name = component == nullptr ? "" : text_of_values(*component);
+  const bool second_gemma = name.find(".gemma2.") != std::string::npos;
   name.erase(0, name.rfind('.') + 1);
   const bool four_bits = drop_start(name, "qlora_");
   const bool adapter =
       drop_start(name, "lora_") || drop_start(name, "dora_") || four_bits || run.has("model.lora_rank");
+  if (second_gemma && drop_start(name, "gemma_")) name = "gemma2_" + name;
   if (component != nullptr) name_model_of(hub_name(name), component, file.file, builder);
   take_micro(run, scale, {"batch_size"});
   scale.accumulation = run.above_zero({"gradient_accumulation_steps"}).value_or(1);

@@ -1,0 +1,144 @@
+// litgpt: fine-tuning on one GPU, or on several with FSDP1 of Lightning Fabric, and pretraining
+// [Lightning-AI/litgpt, litgpt/finetune/full.py and lora.py, litgpt/pretrain.py, litgpt/args.py].
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/trainer_common.hpp"
+
+namespace headroom {
+namespace {
+
+// The model that a checkpoint's folder is named after: "checkpoints/meta-llama/Llama-3.2-1B".
+void name_by_folder(TreeRun& run) {
+  const Written* const name = run.find({"model_name", "checkpoint_dir", "model.name"});
+  if (name == nullptr) return;
+  std::string text = text_of_values(*name);
+  while (text.ends_with('/')) text.pop_back();
+  text.erase(0, text.rfind('/') + 1);
+  name_model_of(text, name, name->at.file, run.builder());
+}
+
+void take_litgpt_sizes(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  take_size(run, "hidden", {"model.n_embd", "model_config.n_embd"});
+  take_size(run, "layers", {"model.n_layer", "model_config.n_layer"});
+  take_size(run, "heads", {"model.n_head", "model_config.n_head"});
+  take_size(run, "key_value_heads", {"model.n_query_groups", "model_config.n_query_groups"});
+  take_size(run, "head_size", {"model.head_size", "model_config.head_size"});
+  take_size(run, "feedforward", {"model.intermediate_size", "model_config.intermediate_size"});
+  take_size(run, "vocabulary",
+            {"model.padded_vocab_size", "model_config.padded_vocab_size", "model.vocab_size",
+             "model_config.vocab_size"});
+  take_size(run, "max_positions", {"model.block_size", "model_config.block_size"});
+  take_size(run, "sequence", {"model.block_size", "model_config.block_size"});
+  const auto named = [&](std::string_view suffix) {
+    return run.find({"model." + std::string(suffix), "model_config." + std::string(suffix)});
+  };
+  const Written* const mlp = named("mlp_class_name");
+  const bool gated = mlp != nullptr && text_of_values(*mlp).find("GptNeox") == std::string::npos;
+  builder.member("activation", gated ? "swiglu" : "gelu", mlp);
+  const Written* const norm = named("norm_class_name");
+  builder.member("normalization",
+                 norm != nullptr && text_of_values(*norm) == "RMSNorm" ? "rms_norm" : "layer_norm", norm);
+  const Written* const bias = named("bias");
+  builder.member("linear_bias", bias == nullptr || is_on(*bias), bias);
+  builder.member("positions", "rotary", nullptr);
+  builder.member("hidden_dropout", false, nullptr);
+  builder.member("attention_dropout", false, nullptr);
+  builder.member("tied_embeddings", false, nullptr);
+  builder.member("vocabulary_multiple", 1, nullptr);
+}
+
+// Linears with adapters: of these defaults, which are those of litgpt/finetune/lora.py.
+void take_litgpt_adapters(TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  builder.set("lora_rank", std::to_string(run.count("lora_r").value_or(8)), run.find("lora_r"));
+  if (const Written* const dropout = run.find("lora_dropout"))
+    builder.set("lora_dropout", text_of_values(*dropout), dropout);
+  std::string targets;
+  for (const auto& [name, linears, by_default] :
+       {std::tuple{"lora_query", "q_proj", true}, std::tuple{"lora_key", "k_proj", false},
+        std::tuple{"lora_value", "v_proj", true}, std::tuple{"lora_projection", "o_proj", false},
+        std::tuple{"lora_mlp", "gate_proj,up_proj,down_proj", false}}) {
+    const Written* const setting = run.find(name);
+    if (setting == nullptr ? by_default : is_on(*setting))
+      targets += (targets.empty() ? "" : ",") + std::string(linears);
+  }
+  builder.set("lora_targets", targets, run.find("lora_query"));
+  if (const Written* const head = run.find("lora_head"); head != nullptr && is_on(*head))
+    builder.leave_out(*head, "an adapter of the output layer");
+  const Written* const quantize = run.find("quantize");
+  const std::string kind = quantize == nullptr ? "" : text_of_values(*quantize);
+  if (kind.starts_with("bnb.nf4"))
+    builder.set("base_dtype", kind == "bnb.nf4-dq" ? "nf4" : "nf4_single", quantize);
+  else if (quantize != nullptr && !is_null(*quantize))
+    builder.leave_out(*quantize, "frozen linears of these bits: they are counted in bf16");
+}
+
+// Half-precision weights that the optimizer steps, or FP32 ones.
+void take_litgpt_weights(TreeRun& run, bool pretrains) {
+  RunBuilder& builder = run.builder();
+  const Written* const precision = run.find("precision");
+  const bool stated = precision != nullptr && !is_null(*precision);
+  const std::string text = stated ? text_of_values(*precision) : "bf16-mixed";
+  builder.set("precision", "bf16", precision);
+  if (!stated) builder.imply("precision is bf16-mixed where it is not written");
+  if (text.ends_with("-true"))
+    step_loaded_weights(precision, builder);
+  else if (text.ends_with("-mixed"))
+    builder.set("main_params_dtype", "fp32", precision);
+  else
+    builder.leave_out(*precision, "FP32 products: BF16 is taken");
+  if (pretrains) builder.choose("launches", "compiled", nullptr);  // pretrain.py compiles the model
+}
+
+}  // namespace
+
+LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options) {
+  RunBuilder builder(file.file, "litgpt", "litgpt-2024");
+  TreeRun run(flattened(file.root, file.file), builder);
+  RunScale scale;
+  take_global(run, scale, {"train.global_batch_size"});
+  take_micro(run, scale, {"train.micro_batch_size"});
+  take_sequence(run, {"train.max_seq_length"});
+  const bool sizes = run.has("model.n_embd") || run.has("model_config.n_embd");
+  if (sizes)
+    take_litgpt_sizes(run);
+  else
+    name_by_folder(run);
+  const bool pretrains = !run.has("checkpoint_dir");
+  const auto devices = run.count("devices");
+  scale.nodes = run.count("num_nodes").value_or(1);
+  if (devices) {
+    scale.devices_per_node = *devices;
+    scale.devices = *devices * *scale.nodes;
+  }
+  const bool alone = scale.devices.value_or(pretrains ? 2 : 1) == 1;
+  if (!alone) {
+    builder.set("data_sharding", "zero3", run.find("devices"));
+    builder.imply("Fabric shards by FSDP over several GPUs", run.find("devices"));
+  }
+  builder.set("recompute", !alone && !pretrains ? "full" : "none", nullptr);
+  if (!alone && !pretrains) builder.imply("every block is a checkpoint over several GPUs");
+  const bool adapts = run.has("lora_r") || run.has("lora_alpha") || run.has("lora_query");
+  if (adapts) take_litgpt_adapters(run);
+  take_litgpt_weights(run, pretrains);
+  if (const Written* const optimizer = run.find({"optimizer.class_path", "optimizer"}))
+    take_optimizer(*optimizer, builder);
+  static constexpr LaunchKey keys[] = {
+      {"access_token"}, {"data*"},      {"eval.*"}, {"generate.*"}, {"initial_checkpoint_dir"},
+      {"logger_name"},  {"lora_alpha"}, {"lora_*"}, {"model.*"},    {"model_config.*"},
+      {"optimizer.*"},  {"out_dir"},    {"resume"}, {"seed"},       {"tokenizer_dir"},
+      {"train.*"},
+  };
+  if (!run.has("train.micro_batch_size")) assume_micro(builder);
+  settle(scale, builder);
+  run.rest(keys);
+  return builder.finish(options);
+}
+
+}  // namespace headroom

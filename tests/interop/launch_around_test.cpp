@@ -1,0 +1,192 @@
+// What is around a run: accelerate's options, programs that start others, forks, and trainers with files of their own.
+#include <doctest/doctest.h>
+
+#include "headroom/core/error.hpp"
+#include "headroom/interop/launched_run.hpp"
+#include "interop/launch_in/readers.hpp"
+#include "interop/launched_values.hpp"
+
+namespace headroom::tests {
+namespace {
+
+const char* const fsdp =
+    "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 1\n  fsdp_sharding_strategy: "
+    "FULL_SHARD\nmixed_precision: bf16\nnum_processes: 8\n";
+
+LaunchedRun script(const std::string& text) { return read_launch_script(text, "run.sh", {}); }
+LaunchedRun yaml(const std::string& text) { return read_tree_file(text, "run.yaml", {}); }
+
+}  // namespace
+
+TEST_CASE("around: options of DeepSpeed mean nothing where accelerate starts FSDP") {
+  const LaunchFolder folder;
+  folder.with("fsdp.yaml", fsdp);
+  const auto run_with = [&](const std::string& options) {
+    return read_launched_run(folder.with(
+        "run.sh",
+        "accelerate launch --config_file fsdp.yaml " + options +
+            " train.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 "
+            "--bf16 --max_length 4096\n"));
+  };
+  const LaunchedRun run = run_with("--gradient_accumulation_steps 4 --zero_stage 2");
+  CHECK(run.software == "hf-trainer");
+  CHECK(value_in(run, "data_sharding") == "zero3");
+  CHECK(says(run, "accelerate reads it with --use_deepspeed alone"));
+  const LaunchedRun deepspeed = run_with("--use_deepspeed --zero_stage 2");
+  CHECK(deepspeed.software == "deepspeed-2025");
+  CHECK(value_in(deepspeed, "data_sharding") == "zero2");
+}
+
+TEST_CASE("around: weights that a trainer's file loads at 16 bits are FP32 under accelerate's FSDP") {
+  const LaunchFolder folder;
+  folder.with("fsdp.yaml", fsdp);
+  folder.with("sft.yaml",
+              "model_name_or_path: meta-llama/Llama-3.1-8B\ntorch_dtype: bfloat16\nbf16: true\n"
+              "per_device_train_batch_size: 2\nmax_length: 4096\n");
+  const LaunchedRun run =
+      read_launched_run(folder.with("run.sh",
+                                    "accelerate launch --config_file fsdp.yaml sft.py --config sft.yaml "
+                                    "--per_device_train_batch_size 1\n"));
+  CHECK(value_in(run, "data_sharding") == "zero3");
+  CHECK(value_in(run, "main_params_dtype").empty());
+  CHECK(value_in(run, "micro_batch") == "1");  // the command stands over the file
+  CHECK(value_in(run, "sequence") == "4096");
+}
+
+TEST_CASE("around: the command behind a wrapper's -- is the run") {
+  const std::string inner =
+      " -- accelerate launch --mixed_precision bf16 --num_processes 8 --use_deepspeed --zero_stage 3 "
+      "open_instruct/finetune.py --model_name_or_path meta-llama/Llama-3.1-8B --max_seq_length 4096 "
+      "--per_device_train_batch_size 1 --gradient_accumulation_steps 2";
+  const LaunchedRun run = script("python mason.py --num_nodes 8 --gpus 8" + inner);
+  CHECK(run.software == "deepspeed-2025");
+  CHECK(run.devices == 64);
+  CHECK(value_in(run, "global_batch") == "128");
+  CHECK(script("python submit.py --priority high" + inner).devices == 8);
+}
+
+TEST_CASE("around: slime trains with Megatron-LM on the GPUs of its actor") {
+  const std::string text =
+      "python3 train.py --actor-num-nodes 4 --actor-num-gpus-per-node 8 --colocate --hf-checkpoint /root/m "
+      "--swiglu --num-layers 36 --hidden-size 2560 --ffn-hidden-size 9728 --num-attention-heads 32 "
+      "--vocab-size 151936 --tensor-model-parallel-size 2 --global-batch-size 256 --rollout-batch-size 32 ";
+  const LaunchedRun packed =
+      script(text + "--use-dynamic-batch-size --max-tokens-per-gpu 9216 --context-parallel-size 2");
+  CHECK(packed.framework == "slime");
+  CHECK(packed.devices == 32);
+  CHECK(value_in(packed, "data_sharding") == "zero1");
+  CHECK(value_in(packed, "sequence") == "18432");  // a rank of two holds 9216
+  CHECK(value_in(packed, "gradient_dtype") == "fp32");
+  CHECK(value_in(script(text), "sequence") == "4096");
+}
+
+TEST_CASE("around: MindSpeed-LLM's latent attention, dense first layers, stages and gated GELU") {
+  const std::string text =
+      "torchrun --nproc_per_node 8 --nnodes 8 posttrain_gpt.py --num-layers 61 --hidden-size 7168 "
+      "--num-attention-heads 128 --ffn-hidden-size 18432 --seq-length 4096 --micro-batch-size 1 "
+      "--vocab-size 129280 --use-mcore-models --disable-bias-linear --pipeline-model-parallel-size 4 "
+      "--num-layer-list 15,15,16,15 "
+      "--bf16 ";
+  const LaunchedRun run = script(text +
+                                 "--multi-head-latent-attention --kv-lora-rank 512 --qk-nope-head-dim 128 "
+                                 "--num-experts 64 --expert-model-parallel-size 16 --moe-layer-freq 1 "
+                                 "--first-k-dense-replace 3 --lora-r 8 --lora-target-modules linear_qkv");
+  CHECK(run.refusals.empty());
+  CHECK(value_in(run, "stage_layers") == "15,15,16,15");
+  CHECK(value_in(run, "lora_targets") == "linear_q_down_proj,linear_kv_down_proj");
+  REQUIRE(run.model);
+  REQUIRE(run.model->layer_runs.size() == 2);
+  CHECK(run.model->layer_runs.front().count == 3);
+  const LaunchedRun gated = script(text + "--gelu-tanh");
+  REQUIRE(gated.model);
+  CHECK(gated.model->architecture.activation == Activation::geglu);
+}
+
+TEST_CASE("around: a LLaMA MLP of GPT-NeoX is as wide as its file says") {
+  const std::string text =
+      "num_layers: 32\nhidden_size: 4096\nnum_attention_heads: 32\nseq_length: 4096\n"
+      "max_position_embeddings: 4096\npipe_parallel_size: 1\nmodel_parallel_size: 1\n"
+      "train_micro_batch_size_per_gpu: 1\nintermediate_size: 14336\n";
+  const LaunchedRun llama = yaml(text + "mlp_type: llama\n");
+  REQUIRE(llama.model);
+  CHECK(llama.model->feedforward == 14336);
+  const LaunchedRun swiglu = yaml(text + "activation: swiglu\n");
+  REQUIRE(swiglu.model);
+  CHECK(swiglu.model->feedforward == 4864);  // a third, to a multiple of 256
+}
+
+TEST_CASE("around: a tokenizer of a file of one's own has a vocabulary that is assumed") {
+  const std::string text =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 768 --num-attention-heads "
+      "12 "
+      "--seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --bf16 "
+      "--tokenizer-type Llama2Tokenizer --tokenizer-model ";
+  CHECK(says(script(text + "/data/ja60K.ver2.2.model"), "that of ja60K.ver2.2.model is not known"));
+  CHECK(says(script(text + "/data/llama-2/tokenizer.model"), "the vocabulary is 32000, Llama 2's"));
+}
+
+TEST_CASE("around: OLMo's files are its own") {
+  const LaunchedRun run = yaml(
+      "model:\n  d_model: 4096\n  n_heads: 32\n  n_layers: 32\n  mlp_hidden_size: 22016\n  weight_tying: "
+      "false\n"
+      "  rope: true\n  include_bias: false\n  layer_norm_type: rms\n  activation_type: swiglu\n"
+      "  max_sequence_length: 4096\n  embedding_size: 50304\n  attention_dropout: 0.0\n  residual_dropout: "
+      "0.0\n"
+      "global_train_batch_size: 1024\ndevice_train_microbatch_size: 2\nprecision: amp_bf16\n"
+      "fsdp:\n  wrapping_strategy: by_block_and_size\n  precision: mixed\n"
+      "activation_checkpointing: whole_layer\n");
+  CHECK(run.framework == "OLMo");
+  CHECK(value_in(run, "data_sharding") == "zero3");
+  CHECK(value_in(run, "gradient_dtype") == "fp32");
+  CHECK(value_in(run, "recompute") == "full");
+  CHECK(value_in(run, "sequence") == "4096");
+  REQUIRE(run.model);
+  CHECK(run.model->feedforward == 11008);
+  CHECK(run.model->vocabulary == 50304);
+  CHECK_FALSE(run.model->architecture.tied_embeddings);
+  CHECK(run.model->architecture.activation == Activation::swiglu);
+}
+
+TEST_CASE("around: litgpt's files are its own") {
+  const std::string text =
+      "checkpoint_dir: checkpoints/meta-llama/Meta-Llama-3-8B\nprecision: bf16-true\n"
+      "train:\n  global_batch_size: 64\n  micro_batch_size: 4\n  max_seq_length: 512\n";
+  const LaunchedRun full = yaml(text + "devices: 4\n");
+  CHECK(full.framework == "litgpt");
+  CHECK(full.software == "litgpt-2024");
+  CHECK(full.devices == 4);
+  CHECK(value_in(full, "data_sharding") == "zero3");
+  CHECK(value_in(full, "recompute") == "full");
+  CHECK(value_in(full, "main_params_dtype") == "none");
+  CHECK(value_in(full, "sequence") == "512");
+  const LaunchedRun lora = yaml(text + "devices: 1\nlora_r: 16\nlora_mlp: true\nquantize: bnb.nf4-dq\n");
+  CHECK(value_in(lora, "recompute") == "none");
+  CHECK(value_in(lora, "lora_rank") == "16");
+  CHECK(value_in(lora, "lora_targets") == "q_proj,v_proj,gate_proj,up_proj,down_proj");
+  CHECK(value_in(lora, "base_dtype") == "nf4");
+}
+
+TEST_CASE("around: torchtitan's components of torch.compile") {
+  const std::string text =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\n[parallelism]\n"
+      "data_parallel_shard_degree = 8\n[compile]\nenable = true\ncomponents = ";
+  const auto launches = [&](const std::string& parts) {
+    return value_in(read_tree_file(text + parts + "\n", "run.toml", {}), "launches");
+  };
+  CHECK(launches("[\"model\", \"loss\"]") == "compiled");
+  CHECK(launches("[\"loss\"]").empty());
+}
+
+TEST_CASE("around: torchtune's builders of Gemma 2, whose names are Gemma's in old files") {
+  const std::string text =
+      "batch_size: 1\noptimizer: {_component_: torch.optim.AdamW}\n"
+      "tokenizer: {max_seq_len: 2048}\nmodel: {_component_: torchtune.models.";
+  const LaunchedRun second = yaml(text + "gemma2.gemma_27b}\n");
+  REQUIRE(second.model);
+  CHECK(second.model->name == "gemma-2-27b");
+  const LaunchedRun first = yaml(text + "gemma.gemma_2b}\n");
+  REQUIRE(first.model);
+  CHECK(first.model->name != "gemma-2-2b");
+}
+
+}  // namespace headroom::tests
