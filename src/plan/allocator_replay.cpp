@@ -52,8 +52,7 @@ class RankReplay {
     allocate_resident();
     State before;
     for (int iteration = 0; iteration < iterations && !allocator_.out_of_memory(); ++iteration) {
-      for (auto& [member, block] : shards_) allocator_.free(block);
-      shards_.clear();
+      if (of_.plan.request.software.memory.frees_gradients) free_shards();
       for (const Block& gradient : grown_) allocator_.free(gradient);
       grown_.clear();
       if (repeats_ == Repeats::skipped && iteration > 0) {
@@ -93,6 +92,11 @@ class RankReplay {
       }
       if (looks && step.pass == Pass::backward && ends_period(done)) looks = !skip_periods(done);
     }
+  }
+
+  void free_shards() {
+    for (auto& [member, block] : shards_) allocator_.free(block);
+    shards_.clear();
   }
 
   [[nodiscard]] std::int64_t passes_of_period() const {

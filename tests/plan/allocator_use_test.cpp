@@ -153,6 +153,25 @@ TEST_CASE("allocator use: gradients of the only microbatch are not there yet at 
   CHECK(allocated(plan) / use_of(one).allocated == doctest::Approx(1).epsilon(0.001));
 }
 
+TEST_CASE(
+    "allocator use: shards of gradients that no step frees are there at the peak of the only microbatch") {
+  Strategy shards{.data_parallel = 8,
+                  .micro_batch = 2,
+                  .data_sharding = DataSharding::zero3,
+                  .gradient_dtype = Dtype::half};
+  for (const char* const stack : {"deepspeed-2025", "nemo-2025"}) {
+    CAPTURE(stack);
+    const Request one = request_of("llama-3-8b", stack, shards, 16);
+    CHECK(gradients_at_peak(account(evaluate(one)).ranks.front()) > 0_B);
+    CHECK(over_account(one) == doctest::Approx(1).epsilon(1e-3));
+  }
+  // XLA's are freed by the step.
+  CHECK(over_account(request_of("llama-3-8b", "maxtext-2025", shards, 16)) ==
+        doctest::Approx(1).epsilon(1e-3));
+  shards.data_sharding = DataSharding::zero2;
+  CHECK(over_account(request_of("llama-3-8b", "own", shards, 16)) == doctest::Approx(1).epsilon(1e-3));
+}
+
 TEST_CASE("allocator use: a plan whose backward pass makes the gradients holds what the account counts") {
   for (const char* const name : {"llama-3.2-1b", "qwen3-0.6b"}) {
     for (const RecomputePolicy policy : {RecomputePolicy::none, RecomputePolicy::full}) {
