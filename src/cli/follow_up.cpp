@@ -30,6 +30,7 @@ std::string command(const std::string& name, const RequestFlags& request, const 
   add("--sequence", request.text("sequence"));
   add("--moe-imbalance", request.text("moe_imbalance"));
   add("--moe-balancing", request.text("moe_balancing"));
+  if (request.text("reference_model")) command += " --reference-model";
   add("--detail", request.detail);
   add("--system", system.system);
   for (const std::string& change : system.overrides) add("--set-system", change);

@@ -11,6 +11,17 @@
 
 namespace headroom {
 
+namespace {
+
+// Returns the cost with a forward pass of a reference model, which has the same layers, before that of the model.
+StageCost with_reference(StageCost stage) {
+  stage.forward = stage.forward + stage.forward;
+  stage.race = stage.race * stage.race;
+  return stage;
+}
+
+}  // namespace
+
 LayoutTimes::LayoutTimes(const Request& base, const Strategy& layout, const PricedLayers& layers,
                          const PipelineOrder& order, const LayoutStages& stages, const Parameters& most,
                          const MatrixList& most_matrices, std::span<const Recomputation> recomputations)
@@ -63,6 +74,7 @@ void LayoutTimes::time_layout() {
     if (exchanges_) {
       plain_.push_back(stage.cost);
     } else {
+      if (base_.workload.reference_model) stage.cost = with_reference(stage.cost);
       stage.times = times_of(stage.cost);
     }
   }
@@ -82,6 +94,7 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
       stage.exchanges = exchange_times(*exchanges_, cost, places_.distinct[i], recompute,
                                        *base_.system.performance, base_.software);
       stage.cost = with_exchanges(plain_[i], *exchanges_, stage.exchanges, places_.distinct[i]);
+      if (base_.workload.reference_model) stage.cost = with_reference(stage.cost);
     }
     stage.cost.recompute = recompute_cost(cost, places_.distinct[i], recompute);
     if (exchanges_) {

@@ -106,6 +106,11 @@ IterationFlops iteration_flops(const Transformer& model, const ModelLayers& laye
     ops[i] = again.ops & core[i];
     masked_once += 0.5 * recomputed[i] * counted(layers, letters, 1, ops);
   }
+  if (workload.reference_model) {
+    once += counted(layers, letters, 1,
+                    ops_of_kinds(layers, [](const LayerKind& kind) { return every_op(kind.ops); }));
+    masked_once += 0.5 * counted(layers, letters, 1, core);
+  }
   return {.model = needed,
           .model_causal = needed - masked,
           .hardware = needed + once,

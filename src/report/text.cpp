@@ -88,9 +88,10 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
     text += fmt::format(" ({})", name_of(strategy.moe_dispatcher));
   if (strategy.expert_parallel > 1) text += load_text(workload.moe_imbalance);
   const std::int64_t n = microbatches(strategy, workload);
-  return text + fmt::format("; GBS {} x {} tokens = {} microbatch{} of {} on each pipeline",
+  return text + fmt::format("; GBS {} x {} tokens = {} microbatch{} of {} on each pipeline{}",
                             workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",
-                            strategy.micro_batch);
+                            strategy.micro_batch,
+                            workload.reference_model ? ", scored by a frozen reference model too" : "");
 }
 
 namespace {

@@ -74,6 +74,7 @@ EXAMPLES = {
     "moe_pad_to_capacity": ("yes", ["--set", "experts.capacity_factor=1.5"]),
     "moe_imbalance": ("1.5", []),
     "moe_balancing": ("loss_free", []),
+    "reference_model": ("yes", []),
     "overlap_expert_all_to_all": ("yes", ["--data-parallel", "4", "--expert-parallel", "4"]),
 }
 # Fields of models with experts.
@@ -110,8 +111,9 @@ def text_of(value):
 
 
 def workload_flags(report):
-    return "".join(f"--{key.replace('_', '-')}={report['workload'][key]} " 
-                   for key in ("global_batch", "sequence", "moe_imbalance", "moe_balancing"))
+    reference = "--reference-model " if report["workload"]["reference_model"] else ""
+    return reference + "".join(f"--{key.replace('_', '-')}={report['workload'][key]} "
+                               for key in ("global_batch", "sequence", "moe_imbalance", "moe_balancing"))
 
 
 def flag(name, value):

@@ -166,6 +166,27 @@ TEST_CASE("around: litgpt's files are its own") {
   CHECK(value_in(lora, "base_dtype") == "nf4");
 }
 
+TEST_CASE("around: of preferences a pair is two sequences, and DPO of whole weights keeps a reference") {
+  const std::string factory =
+      "model_name_or_path: meta-llama/Llama-3.1-8B\ncutoff_len: 2048\nper_device_train_batch_size: 2\n"
+      "gradient_accumulation_steps: 4\nfinetuning_type: ";
+  const auto holds = [](const LaunchedRun& run) { return value_in(run, "reference_model") == "yes"; };
+  const LaunchedRun full = yaml(factory + "full\nstage: dpo\n");
+  CHECK(value_in(full, "micro_batch") == "4");
+  CHECK(holds(full));
+  CHECK_FALSE(holds(yaml(factory + "lora\nstage: dpo\n")));
+  CHECK_FALSE(holds(yaml(factory + "full\nstage: dpo\npref_loss: simpo\n")));
+  const LaunchedRun sft = yaml(factory + "full\nstage: sft\n");
+  CHECK(value_in(sft, "micro_batch") == "2");
+  CHECK_FALSE(holds(sft));
+  const std::string openrlhf =
+      "deepspeed --num_gpus 8 --module openrlhf.cli.train_dpo --pretrain Qwen/Qwen2.5-7B --bf16 "
+      "--micro_train_batch_size 2 --train_batch_size 128 --zero_stage 3";
+  CHECK(value_in(script(openrlhf), "micro_batch") == "4");
+  CHECK(value_in(script(openrlhf), "global_batch") == "256");
+  CHECK(holds(script(openrlhf)));
+}
+
 TEST_CASE("around: torchtitan's components of torch.compile") {
   const std::string text =
       "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\n[parallelism]\n"

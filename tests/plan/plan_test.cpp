@@ -66,6 +66,29 @@ TEST_CASE("plan: torchtune's steps in the backward pass take the memory that it 
   CHECK(allocated() / 1_GiB == doctest::Approx(21.8).epsilon(0.02));
 }
 
+TEST_CASE("plan: a reference model is held like the model's weights, and runs a forward pass more") {
+  for (const DataSharding sharding : {DataSharding::none, DataSharding::zero3}) {
+    Request request{.model = read_model("llama-3.2-1b"),
+                    .system = read_system("dgx-h100-80g"),
+                    .software = read_software("hf-trainer"),
+                    .strategy = {.data_parallel = 8, .data_sharding = sharding},
+                    .workload = {.global_batch = 16, .sequence = 4096}};
+    const Plan alone = account(evaluate(request));
+    request.workload.reference_model = true;
+    const Plan both = account(evaluate(request));
+    const RankMemory& rank = both.ranks.front();
+    CHECK(rank.state.weights == 2 * alone.ranks.front().state.weights);
+    CHECK(rank.state.optimizer == alone.ranks.front().state.optimizer);
+    CHECK((peak(both) - peak(alone)) == alone.ranks.front().state.weights);
+    const IterationTime& longer = both.timing->iteration;
+    const IterationTime& shorter = alone.timing->iteration;
+    const Seconds forward = 2 * shorter.times.stages.front().forward;  // of two microbatches
+    CHECK((longer.total - shorter.total).count() == doctest::Approx(forward.count()).epsilon(0.02));
+    CHECK(both.timing->flops.hardware > alone.timing->flops.hardware);
+    CHECK(both.timing->flops.model == alone.timing->flops.model);
+  }
+}
+
 TEST_CASE("plan: a workspace of matrix products is counted once, by the stack or by the system") {
   Request request = gpt3_on_a100();
   request.system.reserves.push_back({.name = "cublas_workspace", .bytes = 32_MiB, .workspace = true});

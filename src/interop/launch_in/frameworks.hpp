@@ -21,6 +21,8 @@ struct TrainerLaunch {
   std::optional<std::int64_t> devices_per_node;
   std::string open_conditions;   // as RunBuilder::open_conditions() has it
   std::optional<Written> tuner;  // of `swift sft`: lora, full or another way to train
+  bool pairs = false;            // as RunScale has it
+  bool reference = false;
 };
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options);
 

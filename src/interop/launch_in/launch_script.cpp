@@ -208,21 +208,16 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   if (are_swift_words(program.name, launch.written)) rename_of_swift(launch);
   if (are_trl_words(program.name, launch.written)) defaults_of_trl(launch, file_place(script, program.at));
   const bool of_openrlhf = are_openrlhf_words(launch.written);
-  const bool pairs = trains_on_pairs(program.name, launch.written);
-  if (of_openrlhf) rename_of_openrlhf(launch, pairs);
+  const Preferences preferences = preferences_of(program.name, launch.written);
+  launch.pairs = preferences.pairs;
+  launch.reference = preferences.reference;
+  if (of_openrlhf) rename_of_openrlhf(launch, preferences.pairs || preferences.reference);
   rename_of_deepspeed_chat(launch);
   LaunchedRun run = program.name == "megatron" ? read_swift_megatron(std::move(launch), file, options)
                     : are_factory_words(program.name, launch.written)
                         ? read_llama_factory_words(std::move(launch), file, options)
                         : read_trainer_words(std::move(launch), file, options);
   if (of_openrlhf) run.framework = "OpenRLHF";
-  if (pairs) {
-    LaunchRemark& remark = run.remarks.emplace_back();
-    remark.kind = LaunchRemarkKind::assumed;
-    remark.text =
-        "training on preferences is priced as that on answers: a reference model, a reward head and the "
-        "second answer of a pair are left out";
-  }
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
   if (job.so_far().nodes && !run.devices) run.nodes = job.so_far().nodes;
   add_remarks(job, run);

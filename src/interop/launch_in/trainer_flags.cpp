@@ -210,13 +210,20 @@ bool are_factory_words(std::string_view program, const std::vector<Written>& wri
   return (program == "llamafactory-cli" || program == "lmf") && has_model;
 }
 
-bool trains_on_pairs(std::string_view program, const std::vector<Written>& written) {
-  constexpr std::array<std::string_view, 4> programs{"train_dpo", "train_kto", "train_rm", "dpo.py"};
-  constexpr std::array<std::string_view, 3> flags{"rlhf_type", "chosen_key", "rejected_key"};
-  return std::any_of(programs.begin(), programs.end(),
-                     [&](std::string_view name) { return program.find(name) != std::string_view::npos; }) ||
-         std::any_of(flags.begin(), flags.end(),
-                     [&](std::string_view name) { return has_flag(written, name); });
+Preferences preferences_of(std::string_view program, const std::vector<Written>& written) {
+  const auto found = std::find_if(written.rbegin(), written.rend(),
+                                  [](const Written& setting) { return setting.name == "rlhf_type"; });
+  const std::string type = found == written.rend() ? "" : lower_case(text_of_values(*found));
+  const auto is = [&](std::string_view name) {
+    return type == name || program.find(name) != std::string_view::npos;
+  };
+  constexpr std::array<std::string_view, 4> of_model_alone{"orpo", "simpo", "cpo", "train_rm"};
+  const bool stands_alone = type == "rm" || std::any_of(of_model_alone.begin(), of_model_alone.end(), is);
+  const bool chosen = has_flag(written, "chosen_key") || has_flag(written, "rejected_key");
+  // open-instruct's dpo_tune_cache.py scores all samples first, and drops the reference.
+  const bool scores_first = program.find("cache") != std::string_view::npos;
+  return {.pairs = is("dpo") || stands_alone || chosen,
+          .reference = (is("dpo") || is("kto")) && !stands_alone && !scores_first};
 }
 
 bool are_openrlhf_words(const std::vector<Written>& written) {

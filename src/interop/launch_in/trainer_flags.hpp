@@ -34,8 +34,12 @@ bool are_factory_words(std::string_view program, const std::vector<Written>& wri
 bool are_openrlhf_words(const std::vector<Written>& written);
 void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs);
 
-// Returns whether a program trains on pairs of answers: DPO, KTO, reward models and their like.
-bool trains_on_pairs(std::string_view program, const std::vector<Written>& written);
+// Training on preferences, as RunScale has it.
+struct Preferences {
+  bool pairs = false;      // DPO, ORPO, reward models and their like
+  bool reference = false;  // DPO, KTO
+};
+Preferences preferences_of(std::string_view program, const std::vector<Written>& written);
 
 // Returns whether flags are of one of the three steps of DeepSpeed-Chat.
 bool are_deepspeed_chat_words(const std::vector<Written>& written);

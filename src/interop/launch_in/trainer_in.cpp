@@ -94,7 +94,7 @@ RunScale scale_of_launch(TrainerLaunch& launch, RunBuilder& builder) {
         builder.imply(fmt::format("{} is {}", setting.as_written, text_of_values(setting)));
     }
   }
-  RunScale scale;
+  RunScale scale{.pairs = launch.pairs, .reference = launch.reference};
   if (!launch.accelerate.empty()) {
     TreeRun accelerate(std::move(launch.accelerate), builder);
     take_accelerate(accelerate, scale);
@@ -344,9 +344,11 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
   if (const Written* const loss = run.find("loss_type");
       loss != nullptr && text_of_values(*loss) == "chunked_nll")
     builder.choose("cross_entropy", "linear_fused", loss);
-  if (is_preference(run))
-    builder.leave_out(*run.find({"beta", "dpo_beta"}),
-                      "training on pairs (DPO, ORPO): a pair is two sequences, and DPO keeps a second model");
+  if (is_preference(run)) {
+    scale.pairs = true;
+    // ORPO and CPO score by the model alone.
+    scale.reference = scale.reference || run.has("ref_model_name_or_path") || run.has("loss_type");
+  }
   if (run.has("adafactor") && run.on("adafactor"))
     builder.set("optimizer", "adafactor", run.find("adafactor"));
   return hf_like(run, names, adapter, peft, 16,
@@ -378,11 +380,14 @@ LaunchedRun read_llama_factory_words(TrainerLaunch launch, const std::string& fi
   const bool adapter = kind == "lora" || by_default;
   if (by_default) builder.imply("finetuning_type is lora where it is not written");
   if (kind == "freeze" || kind == "oft") builder.leave_out(*type, "read as if all weights were trained");
-  if (const Written* const stage = run.find("stage");
-      stage != nullptr &&
-      !contains(std::array<std::string_view, 2>{"sft", "pt"}, std::string_view(stage->values.front())))
-    builder.leave_out(*stage,
-                      "more than one model, or pairs of sequences: one model on single sequences is read");
+  const std::string trained = run.text("stage");
+  scale.pairs = scale.pairs || trained == "dpo" || trained == "rm";
+  // [hparams/finetuning_args.py, use_ref_model]
+  const std::string loss = run.text("pref_loss");
+  scale.reference =
+      scale.reference || trained == "kto" || (trained == "dpo" && loss != "orpo" && loss != "simpo");
+  if (trained == "ppo")
+    builder.leave_out(*run.find("stage"), "the models of PPO: one model on single sequences is read");
   const bool megatron = run.has("tensor_model_parallel_size") || run.has("pipeline_model_parallel_size");
   if (megatron) return megatron_of_factory(run, names, adapter, type, options);
   // Of its second release: FSDP2 with its sizes.

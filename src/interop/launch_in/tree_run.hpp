@@ -93,6 +93,8 @@ struct RunScale {
   std::optional<std::int64_t> accumulation;
   std::optional<std::int64_t> global;
   std::optional<std::int64_t> layers;  // of the model, where a setting counts them
+  bool pairs = false;                  // a sample is two sequences, of which one is preferred
+  bool reference = false;              // a frozen copy of the model scores them too
 };
 
 // Sets the data-parallel size, the shards and the batches that a run has then. `micro` and `global` are set already if
