@@ -22,6 +22,7 @@ std::vector<std::string> insisted_fields(const Request& base, const Space& space
     if (!field.searched && value_of(field, base.strategy, {}) != value_of(field, usual, {}))
       fields.emplace_back(field.name);
   }
+  if (base.workload.reference_model) fields.emplace_back("reference_model");
   // Its dtypes are set apart from its name, and launchers have one rule of both.
   if (base.strategy.optimizer != usual.optimizer) fields.emplace_back("optimizer");
   fields.emplace_back("cuda_graph_modules");  // of the stack, which no search changes

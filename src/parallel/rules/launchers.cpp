@@ -24,7 +24,7 @@ void each_without_words(const RuleCase& it, VisitCase visit) {
   std::string value;
   for (const StrategyField& field : strategy_fields) {
     if (has_words(*it.software.launcher, field.name)) continue;
-    value = value_of(field, it.strategy, none);
+    value = value_of(field, it.strategy, it.workload);
     if (value == value_of(field, usual, none)) continue;
     of.field = field.name;
     of.name = value;
