@@ -8,6 +8,7 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/interop/launch_patch.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/stage_places.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/search/neighbours.hpp"
 #include "headroom/search/space.hpp"
@@ -118,7 +119,8 @@ void leave_out_flags(Evaluation& evaluation) {
   if (auto* const infeasible = std::get_if<Infeasible>(&evaluation)) from(infeasible->attempt);
 }
 
-// Where a file states accumulation, the flags of a change must keep the global batch that it was evaluated with.
+// Where a file states accumulation or no batch, the flags of a change must keep the global batch that it was evaluated
+// with.
 void keep_batch(const Request& request, std::vector<Alternative>& changes) {
   const std::string batch = std::to_string(request.workload.global_batch);
   for (Alternative& change : changes) {
@@ -128,6 +130,21 @@ void keep_batch(const Request& request, std::vector<Alternative>& changes) {
       });
     });
     if (moves) change.changes.push_back({{"global_batch", batch}});
+  }
+}
+
+// Megatron-LM starts stages of unlike length by a layout alone, which the flags of a change must name.
+void name_stages(const Request& request, std::vector<Alternative>& changes) {
+  const bool megatron = request.software.launcher == Launcher::megatron_lm ||
+                        request.software.launcher == Launcher::megatron_bridge;
+  if (!megatron) return;
+  for (Alternative& change : changes) {
+    Strategy strategy = change.plan.request.strategy;
+    const std::int64_t stages = strategy.pipeline_parallel * strategy.virtual_pipeline;
+    if (!strategy.stage_layers.empty() || request.model.layers % stages == 0) continue;
+    for (const StagePlace& place : stage_places(request.model, strategy))
+      strategy.stage_layers.push_back(place.layers);
+    change.changes.push_back({{"stage_layers", value_of(*find_field("stage_layers"), strategy, {})}});
   }
 }
 
@@ -179,7 +196,9 @@ PreflightReply answer(const PreflightQuestion& question) {
     if (!divides) reply.estimated_devices = devices(request.strategy);
   }
   if (!legal || !divides) reply.changes = legal_neighbours(request, question.devices);
-  if (question.run.accumulation) keep_batch(request, reply.changes);
+  if (question.run.accumulation || find_setting(question.run, "global_batch") == nullptr)
+    keep_batch(request, reply.changes);
+  name_stages(request, reply.changes);
   if (question.patched) reply.patch = patch_of(question, reply.changes);
   return reply;
 }

@@ -199,6 +199,12 @@ void put(RequestFlags& flags, const LaunchSetting& setting) {
   flags.places.insert_or_assign(flag_of(field->name), place_of(setting));
 }
 
+// Whether a flag of the command says what is recomputed, so that what the file says of it goes.
+bool says_recomputation(const RequestFlags& flags) {
+  return flags.text("recompute") || flags.text("recompute_ops");
+}
+bool is_of_recomputation(std::string_view field) { return field.starts_with("recompute"); }
+
 // "TP 8 x PP 4 x CP 2, EP 8", and the batch.
 std::string sizes_in(const LaunchedRun& run) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
@@ -314,8 +320,11 @@ void take_launch_file(RequestFlags& flags, SystemFlags& system) {
   const LaunchedRun run =
       read_run(flags, flags.devices.has_value(), !flags.devices && !flags.text("data_parallel"), system);
   const bool divides = flags.devices || flags.text("data_parallel");
+  const bool recomputes = says_recomputation(flags);
   for (const LaunchSetting& setting : run.strategy) {
-    if (setting.field != "data_parallel" || !divides) put(flags, setting);
+    const bool goes =
+        (setting.field == "data_parallel" && divides) || (is_of_recomputation(setting.field) && recomputes);
+    if (!goes) put(flags, setting);
   }
   if (!divides && run.devices && !flags.text("data_parallel")) {
     flags.devices = std::to_string(*run.devices);

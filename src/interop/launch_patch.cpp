@@ -180,6 +180,7 @@ class Patcher {
       if (now.accumulation != run_.accumulation) return false;
       if (now.stack != run_.stack && !same_choices(now)) return false;
       if (of_job && now.devices != run_.devices) return false;
+      if (of_job && now.refusals.size() > run_.refusals.size()) return false;
       return now.software == run_.software && now.model == run_.model &&
              std::all_of(values.begin(), values.end(), [&](const auto& value) {
                return edited_.contains(value.first) || value.second == before_.at(value.first);
