@@ -170,6 +170,9 @@ void take_peft(TreeRun& run, std::string_view group, std::int64_t rank_default) 
       "lora_rank", std::to_string(rank.value_or(rank_default)),
       rank ? run.find({named("dim"), named("adapter_dim"), named("lora_tuning.adapter_dim")}) : scheme);
   if (!rank) builder.imply(fmt::format("an adapter has rank {} where it is not written", rank_default));
+  if (const Written* const dropout =
+          run.find({named("dropout"), named("adapter_dropout"), named("lora_tuning.adapter_dropout")}))
+    builder.set("lora_dropout", text_of_values(*dropout), dropout);
   if (targets != nullptr && text_of_values(*targets) != "attention_qkv") take_lora_targets(*targets, builder);
   if (targets != nullptr && text_of_values(*targets) == "attention_qkv")
     builder.set("lora_targets", "linear_qkv", targets);

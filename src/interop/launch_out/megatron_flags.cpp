@@ -163,14 +163,18 @@ class MegatronFlags {
 
   void add_overlaps() {
     const char* const section = bridge_ ? "comm_overlap" : "ddp";
-    if (replicas(strategy_) > 1 && software_.overlap_grad_reduce) {
+    // Of experts without TP of their own, TP ranks hold the same.
+    const AxisSizes sizes = axis_sizes(strategy_);
+    const bool reduces =
+        replicas(strategy_) > 1 || (any_experts(model_) && replicas(sizes, WeightClass::expert) > 1);
+    if (reduces && software_.overlap_grad_reduce) {
       on(section, "overlap_grad_reduce");
       // Megatron-LM's own is this or a million for each replica [training/training.py:2189].
       if (!bridge_ && !zero_bubble_ && software_.bucket_parameters_per_replica == 0)
         add(section, "ddp_bucket_size", software_.bucket_parameters);
     }
     // It needs the overlap above [training/arguments.py:1028].
-    if (replicas(strategy_) > 1 && software_.overlap_grad_reduce && shards_optimizer(strategy_) &&
+    if (reduces && software_.overlap_grad_reduce && shards_optimizer(strategy_) &&
         software_.overlap_param_gather)
       on(section, "overlap_param_gather");
     // Megatron-Core refuses it without sequence parallelism [core/transformer/transformer_config.py].
