@@ -123,6 +123,11 @@ TEST_CASE("around: a tokenizer of a file of one's own has a vocabulary that is a
       "--tokenizer-type Llama2Tokenizer --tokenizer-model ";
   CHECK(says(script(text + "/data/ja60K.ver2.2.model"), "that of ja60K.ver2.2.model is not known"));
   CHECK(says(script(text + "/data/llama-2/tokenizer.model"), "the vocabulary is 32000, Llama 2's"));
+  const std::string bpe =
+      text.substr(0, text.find("--tokenizer-type")) + "--tokenizer-type GPT2BPETokenizer --vocab-file ";
+  CHECK(says(script(bpe + "/data/nordic/vocab.json"),
+             "GPT-2's BPE: that of /data/nordic/vocab.json is not known"));
+  CHECK_FALSE(says(script(bpe + "/data/gpt2-vocab.json"), "is not known"));
 }
 
 TEST_CASE("around: OLMo's files are its own") {
@@ -185,6 +190,52 @@ TEST_CASE("around: of preferences a pair is two sequences, and DPO of whole weig
   CHECK(value_in(script(openrlhf), "micro_batch") == "4");
   CHECK(value_in(script(openrlhf), "global_batch") == "256");
   CHECK(holds(script(openrlhf)));
+}
+
+TEST_CASE("around: verl steps weights that it loads in BF16, and checkpoints layers of the actor") {
+  const LaunchedRun sft = script(
+      "torchrun --standalone --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer "
+      "model.partial_pretrain=Qwen/Qwen3-4B model.fsdp_config.model_dtype=bf16");
+  CHECK(value_in(sft, "main_params_dtype") == "none");
+  const LaunchedRun actor = script(
+      "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct "
+      "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 trainer.n_gpus_per_node=8 trainer.nnodes=2");
+  CHECK(value_in(actor, "recompute") == "full");
+  CHECK(value_in(actor, "main_params_dtype").empty());
+}
+
+TEST_CASE("around: NeMo's ZeRO optimizer among overrides, and a recipe before the name of its file") {
+  const LaunchedRun run = script(
+      "python megatron_gpt_pretraining.py trainer.num_nodes=1 trainer.devices=8 trainer.precision=bf16 "
+      "model.num_layers=12 model.hidden_size=768 model.num_attention_heads=12 model.micro_batch_size=4 "
+      "model.global_batch_size=32 model.encoder_seq_length=2048 model.optim.name=distributed_fused_adam");
+  CHECK(run.framework == "NeMo");
+  CHECK(value_in(run, "data_sharding") == "zero1");
+  CHECK_FALSE(says(run, "trainer.precision"));
+  const LaunchedRun recipe = read_python_config(
+      "def configure_recipe():\n    recipe = llm.llama3_8b.pretrain_recipe(num_nodes=1)\n    return recipe\n",
+      "nemotron3_4b_pretraining.py", "configure_recipe", {});
+  REQUIRE(recipe.model);
+  CHECK(recipe.model->name == "llama-3-8b");
+}
+
+TEST_CASE("around: local layers of Megatron-Core, and nanotron's GPT-3") {
+  const std::string text =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 768 --num-attention-heads "
+      "12 "
+      "--seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --bf16 --vocab-size 32000 "
+      "--transformer-impl local ";
+  CHECK(script(text + "--use-mcore-models").software == "megatron-core-2025");
+  CHECK(script(text).software == "megatron-2022");
+  const LaunchedRun gpt3 = yaml(
+      "model:\n  model_config:\n    activation_function: gelu\n    hidden_size: 1024\n    intermediate_size: "
+      "4096\n"
+      "    num_attention_heads: 16\n    num_hidden_layers: 24\n    vocab_size: 256008\n"
+      "    sinusoidal_position_embedding: true\nparallelism:\n  dp: 4\n  tp: 1\n  pp: 1\n"
+      "tokens:\n  micro_batch_size: 4\n  sequence_length: 2048\n  batch_accumulation_per_replica: 1\n");
+  REQUIRE(gpt3.model);
+  CHECK(gpt3.model->architecture.activation == Activation::gelu);
+  CHECK(gpt3.model->architecture.positions == Positions::none);
 }
 
 TEST_CASE("around: torchtitan's components of torch.compile") {

@@ -150,6 +150,16 @@ void keep_last(std::vector<Written>& written) {
   written = std::move(kept);
 }
 
+// Words of NeMo 1.x among those of Megatron-Bridge [NeMo, core/optim/distributed_adam.py].
+void take_nemo_words(TreeRun& run) {
+  if (const Written* const precision = run.find({"trainer.precision", "precision"}))
+    take_core_precision(*precision, run.builder());
+  const Written* const optimizer = run.find("optim.name");
+  const std::string name = optimizer == nullptr ? "" : text_of_values(*optimizer);
+  if (name == "distributed_fused_adam" || name == "mcore_distributed_optim")
+    run.builder().set("data_sharding", "zero1", optimizer);
+}
+
 LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, const LaunchOptions& options,
                         const std::string& framework, bool recipe, RunScale scale = {}) {
   RunBuilder builder(place.file, framework, "nemo-2025");
@@ -217,10 +227,13 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   }
   take_core(run, scale, {.expert_tensor_is_one = true});
   if (!recipe) take_bridge_precision(run);
-  const std::string name =
-      model_in(function + ' ' + base + ' ' + classes + ' ' +
-               run.text({"recipe", "hf_path", "pretrained_checkpoint", "checkpoint.pretrained_checkpoint"}) +
-               ' ' + (recipe ? place.file.substr(place.file.rfind('/') + 1) : place.file));
+  take_nemo_words(run);
+  const std::string said =
+      function + ' ' + base + ' ' + classes + ' ' +
+      run.text({"recipe", "hf_path", "pretrained_checkpoint", "checkpoint.pretrained_checkpoint"});
+  std::string name = model_in(said);
+  if (name.empty())
+    name = model_in(said + ' ' + (recipe ? place.file.substr(place.file.rfind('/') + 1) : place.file));
   if (run.has("hidden_size") && run.has("num_layers"))
     take_core_model(run);
   else if (!name.empty())

@@ -350,6 +350,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       std::optional<std::int64_t> devices;
       read_sizes(script, one.program, job, devices);
       run = read_bridge_words(std::move(one.written), devices, file, options);
+      if (one.program.name.find("megatron_gpt_") != std::string::npos) run.framework = "NeMo";
       add_remarks(job, run);
       break;
     }

@@ -38,8 +38,9 @@ void choose_stack(const MegatronSettings& asked, RunBuilder& run) {
       std::any_of(of_2021.begin(), of_2021.end(), [&](std::string_view name) { return asked.has(name); });
   if (asked.has("enable_zero_bubble")) return run.use_software("zero-bubble-2023");
   if (old && !asked.has("use_mcore_models")) return run.use_software("megatron-2021");
-  // MindSpeed-LLM's local layers are of Megatron-Core.
-  if (asked.text("transformer_impl") == "local" && !asked.has("num_layer_list"))
+  // Local layers of Megatron-Core, too, are in place of Transformer Engine's.
+  if (asked.text("transformer_impl") == "local" && !asked.has("use_mcore_models") &&
+      !asked.has("num_layer_list"))
     return run.use_software("megatron-2022");
 }
 

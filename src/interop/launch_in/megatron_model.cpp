@@ -78,18 +78,22 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
   const std::string type = tokenizer == nullptr ? "" : asked.text(tokenizer->name);
   // Llama's tokenizers are of the file that is named, whose size only the file says [core/tokenizers/text/libraries/
   // sentencepiece_tokenizer.py].
-  const Written* const file = asked.find("tokenizer_model");
+  const bool of_vocabulary = type == "GPT2BPETokenizer";
+  const Written* const file = asked.find(of_vocabulary ? "vocab_file" : "tokenizer_model");
   const std::string file_name = file == nullptr ? "" : last_name(text_of_values(*file));
-  const bool of_other_file = !file_name.empty() && file_name != "tokenizer.model" &&
-                             file_name.find("llama") == std::string::npos &&
-                             file_name.find("Llama") == std::string::npos;
+  const std::string of_file = file == nullptr ? "" : lower_case(text_of_values(*file));
+  const bool has_folder = of_file.find('/') != std::string::npos;
+  const bool of_other_file = of_vocabulary ? has_folder && of_file.find("gpt") == std::string::npos
+                                           : !file_name.empty() && file_name != "tokenizer.model" &&
+                                                 lower_case(file_name).find("llama") == std::string::npos;
   for (const Tokenizer& known : tokenizers) {
     if (known.type != type) continue;
-    if (of_other_file && (type == "Llama2Tokenizer" || type == "LLaMATokenizer")) {
+    if (of_other_file && (of_vocabulary || type == "Llama2Tokenizer" || type == "LLaMATokenizer")) {
       run.member("vocabulary", known.size, tokenizer);
-      return run.assume(fmt::format("the vocabulary is {}, {}: that of {} is not known (--set vocabulary=N)",
-                                    known.size, known.because, printable(file_name)),
-                        file);
+      return run.assume(
+          fmt::format("the vocabulary is {}, {}: that of {} is not known (--set vocabulary=N)", known.size,
+                      known.because, printable(of_vocabulary ? of_file : file_name)),
+          file);
     }
     run.member("vocabulary", known.size, tokenizer);
     return run.imply(fmt::format("the vocabulary is {}, {}", known.size, known.because), tokenizer);

@@ -12,6 +12,19 @@ namespace headroom {
 
 namespace {
 
+// What GPT-3's configuration has unlike Llama's [nanotron, examples of GPT3Config].
+void take_gpt3(TreeRun& run, const std::string& activation, const std::string& gated,
+               const std::string& sinusoidal) {
+  RunBuilder& builder = run.builder();
+  const Written* const function = run.find(activation);
+  if (function == nullptr) return;
+  builder.member("activation", run.on(gated) ? "geglu" : "gelu", function);
+  builder.member("normalization", "layer_norm", nullptr);
+  builder.member("linear_bias", true, nullptr);
+  builder.member("positions", run.on(sinusoidal) ? "none" : "learned", run.find(sinusoidal));
+  builder.imply("GPT-3's layers: an MLP of two linears with biases, and layer normalization", function);
+}
+
 // Rules of nanotron that are not Megatron-Core's.
 void refuse_nanotron(TreeRun& run, const RunScale& scale) {
   RunBuilder& builder = run.builder();
@@ -138,6 +151,7 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
       builder.member("normalization", "layer_norm", nullptr);
       builder.member("linear_bias", true, nullptr);
     }
+    take_gpt3(run, named("activation_function"), named("moe_glu"), named("sinusoidal_position_embedding"));
     llama_members(builder);
   } else {
     builder.assume("model.model_config has no hidden_size: give --model");

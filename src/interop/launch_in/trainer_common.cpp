@@ -236,6 +236,15 @@ void take_accumulation(TreeRun& run) {
     builder.leave_out(*sync, "gradients that are reduced after every microbatch");
 }
 
+void take_model_dtype(TreeRun& run, std::string_view name) {
+  const Written* const dtype = run.find(name);
+  const std::string text = dtype == nullptr ? "" : text_of_values(*dtype);
+  if (text.find("bf16") == std::string::npos && text.find("bfloat16") == std::string::npos) return;
+  step_loaded_weights(dtype, run.builder());
+  run.builder().imply("weights are loaded at 16 bits and the optimizer steps them: no fp32 main parameters",
+                      dtype);
+}
+
 void step_loaded_weights(const Written* from, RunBuilder& builder) {
   builder.set("main_params_dtype", "none", from);
   if (!builder.value("exp_avg_dtype") && builder.value("optimizer").value_or("adam") == "adam") {
@@ -308,9 +317,11 @@ void take_preferences(TreeRun& run, const TrainerNames& names, RunScale& scale, 
   constexpr std::int64_t most = std::int64_t{1} << 40;
   if (scale.pairs && scale.micro && *scale.micro < most) {
     *scale.micro *= 2;
+    builder.drop("micro_batch");
     builder.set("micro_batch", std::to_string(*scale.micro), run.find(names.micro));
     if (scale.global && *scale.global < most) {
       *scale.global *= 2;
+      builder.drop("global_batch");
       builder.set("global_batch", std::to_string(*scale.global), nullptr);
     }
     builder.imply("a pair is two sequences, which MBS and GBS count");

@@ -47,6 +47,8 @@ void take_sharding(TreeRun& run, RunScale& scale);
 // The optimizer steps weights of 16 bits, and its moments are as wide.
 void step_loaded_weights(const Written* from, RunBuilder& builder);
 void take_loaded_dtype(TreeRun& run);
+// verl's dtype of the weights that FSDP shards [verl/trainer/fsdp_sft_trainer.py, _build_model_optimizer].
+void take_model_dtype(TreeRun& run, std::string_view name);
 void take_checkpointing(TreeRun& run, const Written* setting);
 LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const Written* adapter_at,
                     std::int64_t rank_default, const Written* checkpointing, std::span<const LaunchKey> table,

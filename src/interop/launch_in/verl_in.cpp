@@ -172,6 +172,7 @@ LaunchedRun read_sft(TreeRun& run, RunScale scale, const LaunchOptions& options,
     builder.set("recompute", checkpoints == nullptr || is_on(*checkpoints) ? "full" : "none", checkpoints);
     if (checkpoints == nullptr) builder.imply("model.enable_gradient_checkpointing is true by default");
   }
+  take_model_dtype(run, "model.fsdp_config.model_dtype");
   if (const Written* const host =
           run.find({"model.fsdp_config.cpu_offload", "model.fsdp_config.offload_params"});
       host != nullptr && is_on(*host))
@@ -246,8 +247,12 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   take_microbatch(run, scale, actor);
   take_core_overrides(run, scale, in("megatron."), in("optim."));
   const Written* const checkpoints = run.find({"actor_rollout_ref.model.enable_gradient_checkpointing"});
-  if (checkpoints != nullptr && !megatron)
-    builder.set("recompute", is_on(*checkpoints) ? "full" : "none", checkpoints);
+  if (!megatron) {
+    builder.set("recompute", checkpoints == nullptr || is_on(*checkpoints) ? "full" : "none", checkpoints);
+    if (checkpoints == nullptr)
+      builder.imply("actor_rollout_ref.model.enable_gradient_checkpointing is true by default since 2025");
+    take_model_dtype(run, in("fsdp_config.model_dtype"));
+  }
   for (const std::string_view backend : {"fsdp_config.", "megatron."}) {
     const Written* const optimizer = run.find({in(std::string(backend) + "optimizer_offload")});
     const Written* const parameters = run.find({in(std::string(backend) + "param_offload")});
