@@ -1,7 +1,10 @@
 #include "cli/command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <memory>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -259,6 +262,16 @@ Option Command::option(const std::string& names, std::vector<std::string>& value
 
 Option Command::flag(const std::string& names, bool& value, const std::string& help) const {
   return added(*app_->add_flag(names, value, help), "");
+}
+
+Option Command::flag(const std::string& names, std::optional<bool>& value, const std::string& help) const {
+  const auto on = std::make_shared<bool>(false);  // which CLI11 converts, and whose words it checks
+  CLI::Option* const option = app_->add_flag(names, *on, help);
+  option->each([&value, on](const std::string& word) {
+    constexpr std::array<std::string_view, 7> off{"false", "no", "off", "0", "-1", "f", "n"};
+    value = !contains(off, std::string_view(word));
+  });
+  return added(*option, "");
 }
 
 Option Command::flag(const std::string& names, std::string& value, const std::string& type,

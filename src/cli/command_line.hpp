@@ -93,6 +93,8 @@ class Command {
   Option option(const std::string& names, std::vector<std::string>& values, const std::string& type,
                 const std::string& help) const;
   Option flag(const std::string& names, bool& value, const std::string& help) const;
+  // Tells --name=no from a flag that is not there.
+  Option flag(const std::string& names, std::optional<bool>& value, const std::string& help) const;
   // A flag that may have a value behind it, which is then one of `values`; without one the text is "true".
   Option flag(const std::string& names, std::string& value, const std::string& type,
               const std::vector<std::string>& values, const std::string& help) const;

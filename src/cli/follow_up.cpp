@@ -30,7 +30,8 @@ std::string command(const std::string& name, const RequestFlags& request, const 
   add("--sequence", request.text("sequence"));
   add("--moe-imbalance", request.text("moe_imbalance"));
   add("--moe-balancing", request.text("moe_balancing"));
-  if (request.text("reference_model")) command += " --reference-model";
+  const auto reference = static_cast<std::size_t>(find_field("reference_model") - strategy_fields.data());
+  if (request.fields.at(reference).on.value_or(false)) command += " --reference-model";
   add("--detail", request.detail);
   add("--system", system.system);
   for (const std::string& change : system.overrides) add("--set-system", change);

@@ -136,7 +136,8 @@ std::string overridden_by(const RequestFlags& flags, const LaunchedRun& run) {
     const StrategyField& field = *find_field(setting.field);
     const FieldFlag& flag = flags.fields[static_cast<std::size_t>(&field - strategy_fields.data())];
     if (flag.text || flag.on)
-      compare(flag_of(field.name), plain_value(field, flag.text.value_or("yes"), workload),
+      compare(flag_of(field.name),
+              plain_value(field, flag.text.value_or(flag.on.value_or(true) ? "yes" : "no"), workload),
               plain_value(field, setting.value, workload));
   }
   return headroom::joined(parts, ", ");

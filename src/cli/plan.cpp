@@ -155,6 +155,18 @@ auto on_heap(const Make& make) {
   return std::unique_ptr<Value>(new Value(make()));
 }
 
+// The strategy that `estimate` reads from a launch file; none where it reads no whole one.
+std::optional<Strategy> launched_strategy(const RequestFlags& own, const SystemFlags& system,
+                                          const Transformer& model) {
+  std::vector<Problem> problems;
+  Request request =
+      read_request(own, problems, [&](const std::string&, const std::vector<std::string>&) { return model; });
+  read_system_flags(system, request, problems);
+  if (!problems.empty()) return std::nullopt;
+  use_stack_defaults(own, request);
+  return request.strategy;
+}
+
 // Answers an inverse question on its way. Throws InputError with all problems.
 Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> problems,
                  const Watch& watch = {}) {
@@ -191,6 +203,7 @@ Asked read_asked(PlanFlags& flags, const Style& style, std::vector<Problem> prob
         read_measured(flags.choice.measured, all, asked.task.base, asked.task.space, asked.question.target);
   }
   asked.words = {.why = flags.why.value_or(""), .shown = shown, .trials = asked.question.choice.trials};
+  if (flags.own) asked.words.launched = launched_strategy(*flags.own, flags.system, asked.task.base.model);
   SystemFlags one = flags.system;
   for (const std::string& system : flags.systems) {
     one.system = system;

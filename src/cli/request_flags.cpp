@@ -115,7 +115,8 @@ void read_fields(const RequestFlags& flags, Request& request, std::vector<Proble
     const bool stages = name == "stage_layers";
     std::string rule = stages && text->find('=') != std::string::npos
                            ? read_end_ranks(*text, request)
-                           : apply(Edit{name, text.value_or("yes")}, request.strategy, request.workload);
+                           : apply(Edit{name, text.value_or(on.value_or(true) ? "yes" : "no")},
+                                   request.strategy, request.workload);
     if (rule.empty() && stages) rule = rule_of_pattern(*text, request);
     if (!rule.empty()) problems.push_back(by_flag({name, rule}));
   };

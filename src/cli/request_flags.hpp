@@ -17,7 +17,7 @@ namespace headroom::cli {
 // What a flag of a strategy's field was given.
 struct FieldFlag {
   FlagText text;
-  bool on = false;  // of a flag without a value
+  std::optional<bool> on;  // of a flag without a value: --sp, --sp=no
 };
 
 struct RequestFlags {

@@ -160,7 +160,14 @@ std::optional<std::vector<std::int64_t>> megatron_stages(std::string_view text) 
   return by_stage;
 }
 
+// What stands for no layers of one's own, over those of a launch file.
+constexpr std::string_view even_stages = "even";
+
 std::string read_stage_layers(std::string_view text, std::vector<std::int64_t>& values, std::int64_t least) {
+  if (text == even_stages) {
+    values.clear();
+    return {};
+  }
   if (auto layers = megatron_stages(text)) {
     values = std::move(*layers);
     return {};
@@ -267,7 +274,8 @@ std::string flags_of(const Edits& edits, FlagNames names) {
     if (!flags.empty()) flags += ' ';
     flags += by_letter ? short_flag_of(*field) : flag_of(field->name);
     if (!field->value.empty()) {
-      flags.append(" ").append(value.empty() ? no_names : value);
+      const std::string_view none = name == "stage_layers" ? even_stages : no_names;
+      flags.append(" ").append(value.empty() ? none : std::string_view(value));
     } else if (value == "no") {
       flags += "=no";
     }

@@ -243,7 +243,7 @@ std::string rejected_text(const SearchResult& result) {
 std::string plan_text(const PlanReply& report, const PlanWords& asked, const Style& style) {
   const Request& base = report.base;
   const SearchResult& result = report.result;
-  const auto& [estimates, why, shown, trials, timing, stop] = asked;
+  const auto& [estimates, launched, why, shown, trials, timing, stop] = asked;
   const std::string blank = style.format == Format::markdown ? "\n" : "";
   std::string text = fmt::format(
       "{}{} ({}) on {} {} of {}, GBS {} x {} tokens\n{}{}{} strategies, {} of them fit",

@@ -35,8 +35,11 @@ std::string flags_of(const PlanReply& report, const Candidate& candidate) {
 
 std::string command_of(const PlanReply& report, const PlanWords& asked, const Candidate& candidate) {
   const Variant& variant = variant_of(report, candidate);
+  // A launch file has a strategy of its own, from which the flags lead to the candidate's.
   return fmt::format("{} --global-batch {} {}", asked.estimates[variant.offer], variant.global_batch,
-                     flags_of(report, candidate));
+                     asked.launched
+                         ? flags_of(edits_of(candidate.strategy, *asked.launched), FlagNames::letters)
+                         : flags_of(report, candidate));
 }
 
 Table candidates_table(const PlanReply& report, const std::vector<Candidate>& candidates,

@@ -90,8 +90,7 @@ std::string layout_line(const Strategy& strategy, const Workload& workload) {
   const std::int64_t n = microbatches(strategy, workload);
   return text + fmt::format("; GBS {} x {} tokens = {} microbatch{} of {} on each pipeline{}",
                             workload.global_batch, workload.sequence, n, n == 1 ? "" : "es",
-                            strategy.micro_batch,
-                            workload.reference_model ? ", scored by a frozen reference model too" : "");
+                            strategy.micro_batch, workload.reference_model ? ", with a reference model" : "");
 }
 
 namespace {

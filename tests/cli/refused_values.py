@@ -46,6 +46,7 @@ REFUSED = {
     "shard-size": [("x", [])],
     "no-reshard-after-forward": [],
     "sync-each-batch": [],
+    "reference-model": [],
     "precision": [("nonsense", []), ("fp8", A100)],
     "fp8-param-gather": [(None, [])],
     "bf16-layers-at-start": [("2", []), ("99", [*H100, "--precision", "fp8"])],

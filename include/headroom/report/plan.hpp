@@ -24,9 +24,10 @@ struct AnswerTiming {
 struct PlanWords {
   // Command that estimates a plan, for each compared system, without batch and strategy.
   std::vector<std::string> estimates;
-  std::string why;         // strategy that the user asked about, as flags
-  std::size_t shown = 10;  // plans in a table
-  std::size_t trials = 0;  // asked for
+  std::optional<Strategy> launched;  // of the launch file that these commands name
+  std::string why;                   // strategy that the user asked about, as flags
+  std::size_t shown = 10;            // plans in a table
+  std::size_t trials = 0;            // asked for
   std::optional<AnswerTiming> timing;
   Stop stop = {};  // if the search is undecided
 };
