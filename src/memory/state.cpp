@@ -298,7 +298,14 @@ ModelState model_state(const Transformer& model, const Strategy& strategy, const
   // The flat buffer of gradients is where they are stepped [DeepSpeed, runtime/zero/stage3.py, self.device].
   if (memory.flat_gradients != FlatGradients::none && reduces_in_passes(strategy, workload, software))
     state.gradients = (1 - strategy.offload.optimizer.value) * state.gradients;
-  if (workload.reference_model) state.weights += state.weights;  // as many, held likewise
+  if (workload.reference_model && !trains_adapters(strategy.lora)) {
+    // A frozen copy in 16 bits. With adapters, the model without them is the reference.
+    const double half = size_of(Dtype::half);
+    state.weights += shards_weights(strategy)
+                         ? sharded(total(of_class(parameters, WeightClass::dense)) * half,
+                                   total(of_class(parameters, WeightClass::expert)) * half)
+                         : Bytes(std::ceil(total(parameters) * half));
+  }
   if (strategy.offload.parameters) {
     // The gradients that the host steps are counted with the optimizer state.
     state.on_host += state.weights;

@@ -20,6 +20,13 @@ StageCost with_reference(StageCost stage) {
   return stage;
 }
 
+ExchangeTimes with_reference(ExchangeTimes times) {
+  times.gather += times.forward_gather;
+  times.exposed_forward += times.exposed_forward;
+  times.exposed_host_forward += times.exposed_host_forward;
+  return times;
+}
+
 }  // namespace
 
 LayoutTimes::LayoutTimes(const Request& base, const Strategy& layout, const PricedLayers& layers,
@@ -94,7 +101,10 @@ void LayoutTimes::time_recomputation(const Recomputation& recompute) {
       stage.exchanges = exchange_times(*exchanges_, cost, places_.distinct[i], recompute,
                                        *base_.system.performance, base_.software);
       stage.cost = with_exchanges(plain_[i], *exchanges_, stage.exchanges, places_.distinct[i]);
-      if (base_.workload.reference_model) stage.cost = with_reference(stage.cost);
+      if (base_.workload.reference_model) {
+        stage.cost = with_reference(stage.cost);
+        stage.exchanges = with_reference(stage.exchanges);
+      }
     }
     stage.cost.recompute = recompute_cost(cost, places_.distinct[i], recompute);
     if (exchanges_) {
@@ -201,8 +211,12 @@ IterationTime LayoutTimes::iteration(const Strategy& strategy, std::vector<std::
 IterationTime LayoutTimes::iteration(std::span<const StageCost> stages) {
   time_layout();
   ScheduleTimes times = empty_times({});
-  for (const StageCost& stage : stages) times.stages.push_back(times_of(stage));
-  return iteration_time(order_, std::move(times), stages, end(layout_.data_sharding));
+  std::vector<StageCost> costs(stages.begin(), stages.end());
+  for (StageCost& stage : costs) {
+    if (base_.workload.reference_model) stage = with_reference(stage);
+    times.stages.push_back(times_of(stage));
+  }
+  return iteration_time(order_, std::move(times), costs, end(layout_.data_sharding));
 }
 
 }  // namespace headroom

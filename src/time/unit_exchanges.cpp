@@ -66,7 +66,8 @@ class Passes {
   }
 
   [[nodiscard]] ExchangeTimes times() const {
-    ExchangeTimes times{.gather = sum(root_.gather), .reduction = sum(root_.reduction)};
+    ExchangeTimes times{
+        .gather = sum(root_.gather), .forward_gather = sum(root_.gather), .reduction = sum(root_.reduction)};
     const bool again = !exchanges_.keeps_gathered;
     for (const PlacedUnit& unit : units_) {
       // The last unit of a forward pass is the first of the backward pass that follows, and is not gathered
@@ -75,6 +76,7 @@ class Passes {
       const std::int64_t gathers = again ? 2 * unit.count - (last ? 1 : 0) : unit.count;
       const UnitExchange& exchange = unit.exchange;
       times.gather += real(gathers) * sum(exchange.gather);
+      times.forward_gather += real(unit.count) * sum(exchange.gather);
       times.reduction += real(unit.count) * sum(exchange.reduction);
       times.host +=
           real(gathers) * exchange.fetch + real(unit.count) * (exchange.send + 2 * exchange.activations);

@@ -97,6 +97,13 @@ TEST_CASE("frontier: all ranks alike is as evaluating every set and every number
   check_uniform(exact, 1);
 }
 
+TEST_CASE("frontier: a reference model runs its forward pass at every point") {
+  Request request = request_for("llama-2-7b", {"layers=3", "kernels.attention=flash"},
+                                {.tensor_parallel = 8, .sequence_parallel = true}, 6);
+  request.workload.reference_model = true;
+  check_uniform(request, 3);
+}
+
 TEST_CASE("frontier: layers that do not divide among the chunks of a rank") {
   check_uniform(request_for("llama-2-7b", {"layers=5", "kernels.attention=flash"},
                             {.tensor_parallel = 4, .pipeline_parallel = 2, .virtual_pipeline = 2}, 4),

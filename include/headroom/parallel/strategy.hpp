@@ -114,7 +114,7 @@ struct Workload {
   std::int64_t global_batch = 1;  // B
   std::int64_t sequence = 0;      // s
   MoeImbalance moe_imbalance;     // I, load of the busiest expert rank, as a multiple of the mean
-  bool reference_model = false;   // a frozen copy of the model scores every microbatch too (DPO)
+  bool reference_model = false;   // a frozen copy of the model scores every sequence too (DPO, KTO)
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 

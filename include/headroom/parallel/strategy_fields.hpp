@@ -145,8 +145,8 @@ inline constexpr std::array strategy_fields{
                   "What balances the load of experts: aux_loss (default), loss_free (a bias) or none"},
     StrategyField{"reference_model", member<&Workload::reference_model>(), "workload/reference_model", "", "",
                   0, FieldGroup::model, FieldDistance::none, false, "",
-                  "Keep a frozen copy of the model, which scores every sequence too (DPO; a pair is two "
-                  "sequences)"},
+                  "Keep a frozen reference model that scores every sequence (DPO, KTO); count a pair as two "
+                  "sequences"},
     StrategyField{"schedule", member<&Strategy::schedule>(), "strategy/schedule", "", "pipeline-schedule", 0,
                   FieldGroup::layout, FieldDistance::none, true, "KIND",
                   "gpipe, 1f1b, interleaved, looped-bfs, zero-bubble-h1, -h2, -2p or -v, v-half, v-min, "

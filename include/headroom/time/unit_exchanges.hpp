@@ -73,10 +73,11 @@ inline bool has_exchanges(const Strategy& strategy, const Workload& workload, co
   return has_units(strategy, workload, software) || offloads_activations(strategy.offload);
 }
 
-// Times of one microbatch: collectives and transfers without overlap, and their exposed parts, which neither kernels nor
-// launches hide.
+// Times of one microbatch: collectives and transfers without overlap, and their exposed parts. Neither
+// kernels nor launches hide the exposed parts.
 struct ExchangeTimes {
   Seconds gather;
+  Seconds forward_gather;  // of them those of the forward pass
   Seconds reduction;
   Seconds host;  // transfers with the host, both ways
   Seconds exposed_forward;
@@ -88,6 +89,7 @@ struct ExchangeTimes {
 
 inline ExchangeTimes operator+(const ExchangeTimes& x, const ExchangeTimes& y) {
   return {.gather = x.gather + y.gather,
+          .forward_gather = x.forward_gather + y.forward_gather,
           .reduction = x.reduction + y.reduction,
           .host = x.host + y.host,
           .exposed_forward = x.exposed_forward + y.exposed_forward,

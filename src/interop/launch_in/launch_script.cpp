@@ -164,13 +164,21 @@ void add_remarks(const RunBuilder& job, LaunchedRun& run) {
   run.remarks.insert(run.remarks.end(), remarks.begin(), remarks.end());
 }
 
+Preferences preferences_in(const Program& program, const std::vector<Written>& written) {
+  const bool commands = program.name == "trl" && !program.arguments.empty();  // `trl dpo`
+  return preferences_of(commands ? program.arguments.front().text() : program.name, written);
+}
+
 LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
                          const std::string& file, const LaunchOptions& options);
 
 LaunchedRun read_configuration(const Followed& script, const Program& program, std::vector<Written> written,
                                const std::string& config, const std::string& file, LaunchOptions options) {
-  // How accelerate shards says what the trainer's own settings mean.
-  if (holds_trainer_arguments(config) && !accelerate_settings(script, program, file).empty()) {
+  // How accelerate shards, and what the program trains, say what the trainer's own settings mean.
+  const Preferences preferences = preferences_in(program, written);
+  const bool of_program = preferences.pairs || preferences.reference;
+  if (holds_trainer_arguments(config) &&
+      (of_program || !accelerate_settings(script, program, file).empty())) {
     std::vector<Written> all = flattened(parse_tree(read_file(config), config), config);
     for (Written& own : overrides_of(std::move(written), config)) all.push_back(std::move(own));
     return read_trainer(script, program, std::move(all), file, options);
@@ -208,7 +216,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   if (are_swift_words(program.name, launch.written)) rename_of_swift(launch);
   if (are_trl_words(program.name, launch.written)) defaults_of_trl(launch, file_place(script, program.at));
   const bool of_openrlhf = are_openrlhf_words(launch.written);
-  const Preferences preferences = preferences_of(program.name, launch.written);
+  const Preferences preferences = preferences_in(program, launch.written);
   launch.pairs = preferences.pairs;
   launch.reference = preferences.reference;
   if (of_openrlhf) rename_of_openrlhf(launch, preferences.pairs || preferences.reference);
@@ -218,6 +226,10 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
                         ? read_llama_factory_words(std::move(launch), file, options)
                         : read_trainer_words(std::move(launch), file, options);
   if (of_openrlhf) run.framework = "OpenRLHF";
+  if (program.name == "megatron" && (preferences.pairs || preferences.reference))
+    run.remarks.push_back({LaunchRemarkKind::unmodelled,
+                           "pairs and a reference model: one model on single sequences is read",
+                           file_place(script, program.at), ""});
   if (!job.so_far().system.empty()) run.system = job.so_far().system;
   if (job.so_far().nodes && !run.devices) run.nodes = job.so_far().nodes;
   add_remarks(job, run);

@@ -311,7 +311,7 @@ void take_attention(TreeRun& run) {
 
 namespace {
 
-// Batches count sequences. Without its adapters, the model is the reference [trl/trainer/dpo_trainer.py].
+// Batches count sequences. With adapters, the reference is the model without them [trl/trainer/dpo_trainer.py].
 void take_preferences(TreeRun& run, const TrainerNames& names, RunScale& scale, bool adapter) {
   RunBuilder& builder = run.builder();
   constexpr std::int64_t most = std::int64_t{1} << 40;
@@ -324,13 +324,14 @@ void take_preferences(TreeRun& run, const TrainerNames& names, RunScale& scale, 
       builder.drop("global_batch");
       builder.set("global_batch", std::to_string(*scale.global), nullptr);
     }
-    builder.imply("a pair is two sequences, which MBS and GBS count");
+    builder.imply("MBS and GBS count sequences: two for each pair");
   }
   const Written* const precomputed = run.find({"precompute_ref_log_probs"});
   const bool scored_before = precomputed != nullptr && is_on(*precomputed);
-  if (!scale.reference || adapter || scored_before) return;
+  if (!scale.reference || scored_before) return;
   builder.set("reference_model", "yes", nullptr);
-  builder.imply("a frozen copy of the model is the reference, which scores every sequence too");
+  builder.imply(adapter ? "the model without its adapters is the reference, which scores every sequence too"
+                        : "a frozen copy of the model is the reference, which scores every sequence too");
 }
 
 }  // namespace

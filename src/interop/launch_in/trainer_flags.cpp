@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
@@ -214,11 +215,18 @@ Preferences preferences_of(std::string_view program, const std::vector<Written>&
   const auto found = std::find_if(written.rbegin(), written.rend(),
                                   [](const Written& setting) { return setting.name == "rlhf_type"; });
   const std::string type = found == written.rend() ? "" : lower_case(text_of_values(*found));
+  // As a word of the program's name: "run_dpo.py", not "endpoint.py".
   const auto is = [&](std::string_view name) {
-    return type == name || program.find(name) != std::string_view::npos;
+    const auto is_letter = [&](std::size_t at) {
+      return at < program.size() && std::isalpha(static_cast<unsigned char>(program[at])) != 0;
+    };
+    const std::size_t at = program.find(name);
+    return type == name ||
+           (at != std::string_view::npos && (at == 0 || !is_letter(at - 1)) && !is_letter(at + name.size()));
   };
-  constexpr std::array<std::string_view, 4> of_model_alone{"orpo", "simpo", "cpo", "train_rm"};
-  const bool stands_alone = type == "rm" || std::any_of(of_model_alone.begin(), of_model_alone.end(), is);
+  constexpr std::array<std::string_view, 7> of_model_alone{"orpo",     "simpo",           "cpo",   "rm",
+                                                           "train_rm", "reward_modeling", "reward"};
+  const bool stands_alone = std::any_of(of_model_alone.begin(), of_model_alone.end(), is);
   const bool chosen = has_flag(written, "chosen_key") || has_flag(written, "rejected_key");
   // open-instruct's dpo_tune_cache.py scores all samples first, and drops the reference.
   const bool scores_first = program.find("cache") != std::string_view::npos;

@@ -122,8 +122,16 @@ void take_targets_of_peft(const Written* model, RunBuilder& builder) {
   builder.imply("lora_target_modules is q_proj,v_proj where it is not written, by PEFT");
 }
 
-bool is_preference(const TreeRun& run) {
-  return run.has("dpo_beta") || (run.has("beta") && (run.has("max_prompt_length") || run.has("loss_type")));
+// What settings of TRL say where a program's name does not: GRPO has groups of answers, KTO single ones, and CPO and
+// SimPO no reference.
+void take_preference_words(TreeRun& run, RunScale& scale) {
+  if (scale.pairs || scale.reference || run.has("num_generations") || run.has("reward_funcs")) return;
+  const std::string loss = lower_case(run.text("loss_type"));
+  const bool single = run.has("desirable_weight") || loss == "kto";
+  const bool of_answers = run.has("beta") && (run.has("max_prompt_length") || run.has("loss_type"));
+  if (!single && !run.has("dpo_beta") && !of_answers) return;
+  scale.pairs = !single;
+  scale.reference = !run.has("cpo_alpha") && !run.has("simpo_gamma") && loss != "simpo";
 }
 
 constexpr LaunchKey hugging_face_keys[] = {
@@ -192,6 +200,7 @@ constexpr LaunchKey hugging_face_keys[] = {
     {"torch_compile_*"},
     {"torch_empty_cache_steps"},
     {"reward_*"},
+    {"rlhf_type"},
     {"system_prompt"},
     {"task_type"},
     {"ref_model*"},
@@ -344,11 +353,7 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
   if (const Written* const loss = run.find("loss_type");
       loss != nullptr && text_of_values(*loss) == "chunked_nll")
     builder.choose("cross_entropy", "linear_fused", loss);
-  if (is_preference(run)) {
-    scale.pairs = true;
-    // ORPO and CPO score by the model alone.
-    scale.reference = scale.reference || run.has("ref_model_name_or_path") || run.has("loss_type");
-  }
+  take_preference_words(run, scale);
   if (run.has("adafactor") && run.on("adafactor"))
     builder.set("optimizer", "adafactor", run.find("adafactor"));
   return hf_like(run, names, adapter, peft, 16,
@@ -386,9 +391,14 @@ LaunchedRun read_llama_factory_words(TrainerLaunch launch, const std::string& fi
   const std::string loss = run.text("pref_loss");
   scale.reference =
       scale.reference || trained == "kto" || (trained == "dpo" && loss != "orpo" && loss != "simpo");
+  if (const Written* const other = run.find("ref_model"); other != nullptr && scale.reference)
+    builder.leave_out(*other, "a reference of its own sizes: it is counted as large as the model");
   if (trained == "ppo")
     builder.leave_out(*run.find("stage"), "the models of PPO: one model on single sequences is read");
   const bool megatron = run.has("tensor_model_parallel_size") || run.has("pipeline_model_parallel_size");
+  if (megatron && (scale.pairs || scale.reference))
+    builder.leave_out(*run.find("stage"),
+                      "pairs and a reference model: one model on single sequences is read");
   if (megatron) return megatron_of_factory(run, names, adapter, type, options);
   // Of its second release: FSDP2 with its sizes.
   if (run.has_below("dist_config")) {

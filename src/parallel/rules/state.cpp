@@ -44,13 +44,10 @@ constexpr std::array sharding_rows{
          },
          "needs `data_sharding` zero2 or zero3, and no `pipeline_parallel`",
          "accelerate, GradientAccumulationPlugin.sync_each_batch"},
-    Rule{"reference_model",
-         [](const RuleCase& it) {
-           return !it.workload.reference_model ||
-                  (it.strategy.pipeline_parallel <= 1 && !trains_adapters(it.strategy.lora));
-         },
-         "needs `pipeline_parallel` 1, and no `lora_rank`: without its adapters, the model is the reference",
-         "trl, trl/trainer/dpo_trainer.py, DPOTrainer.__init__"},
+    Rule{
+        "reference_model",
+        [](const RuleCase& it) { return !it.workload.reference_model || it.strategy.pipeline_parallel <= 1; },
+        "needs `pipeline_parallel` 1", "trl, trl/trainer/dpo_trainer.py, DPOTrainer.__init__"},
     Rule{"shard_size",
          [](const RuleCase& it) {
            return it.strategy.data_sharding != DataSharding::none || it.strategy.shard_size == 0;
