@@ -180,7 +180,12 @@ class Patcher {
       if (now.accumulation != run_.accumulation) return false;
       if (now.stack != run_.stack && !same_choices(now)) return false;
       if (of_job && now.devices != run_.devices) return false;
-      if (of_job && now.refusals.size() > run_.refusals.size()) return false;
+      if (of_job && !std::all_of(now.refusals.begin(), now.refusals.end(), [&](const LaunchRefusal& one) {
+            return std::any_of(run_.refusals.begin(), run_.refusals.end(), [&](const LaunchRefusal& other) {
+              return other.fields == one.fields && other.source == one.source;
+            });
+          }))
+        return false;
       return now.software == run_.software && now.model == run_.model &&
              std::all_of(values.begin(), values.end(), [&](const auto& value) {
                return edited_.contains(value.first) || value.second == before_.at(value.first);
@@ -229,6 +234,10 @@ class Patcher {
     const std::string last = name_in(setting);
     const std::size_t at = lines_[line].find(last);
     const std::size_t from = at == std::string::npos ? 0 : at;
+    // Megatron-LM has no word for it.
+    const bool leaves =
+        edit.field == "recompute" && edit.value == "none" && setting.written.starts_with("--recompute");
+    if (leaves) return remove(edit, setting);
     if (replace_words(edit, line, setting.value, from)) return true;
     for (const std::string& name : variables_in(std::string_view(lines_[line]).substr(from))) {
       for (std::size_t other = 0; other < lines_.size(); ++other) {

@@ -31,7 +31,7 @@ TEST_CASE("around: options of DeepSpeed mean nothing where accelerate starts FSD
   const LaunchedRun run = run_with("--gradient_accumulation_steps 4 --zero_stage 2");
   CHECK(run.software == "hf-trainer");
   CHECK(value_in(run, "data_sharding") == "zero3");
-  CHECK(says(run, "accelerate reads it with --use_deepspeed alone"));
+  CHECK(says(run, "accelerate reads it only with --use_deepspeed"));
   const LaunchedRun deepspeed = run_with("--use_deepspeed --zero_stage 2");
   CHECK(deepspeed.software == "deepspeed-2025");
   CHECK(value_in(deepspeed, "data_sharding") == "zero2");
@@ -152,6 +152,17 @@ TEST_CASE("around: OLMo's files are its own") {
   CHECK(run.model->architecture.activation == Activation::swiglu);
 }
 
+TEST_CASE("around: what OLMo would refuse is an error of the file") {
+  const auto refused = [](const std::string& member) {
+    CHECK_THROWS_AS(yaml("model:\n  d_model: 1024\n  n_heads: 16\n  max_sequence_length: 2048\n  " + member +
+                         "\nglobal_train_batch_size: 64\ndevice_train_microbatch_size: 2\n"),
+                    InputError);
+  };
+  refused("n_layers: -4");
+  refused("n_layers: 12\n  activation_type: geglu");
+  refused("n_layers: 12\nactivation_checkpointing: nonsense");
+}
+
 TEST_CASE("around: litgpt's files are its own") {
   const std::string text =
       "checkpoint_dir: checkpoints/meta-llama/Meta-Llama-3-8B\nprecision: bf16-true\n"
@@ -164,6 +175,19 @@ TEST_CASE("around: litgpt's files are its own") {
   CHECK(value_in(full, "recompute") == "full");
   CHECK(value_in(full, "main_params_dtype") == "none");
   CHECK(value_in(full, "sequence") == "512");
+  const LaunchedRun wide = yaml("precision: 32-true\n" + text.substr(0, text.find("precision")) +
+                                text.substr(text.find("train:")) + "devices: 4\n");
+  CHECK(value_in(wide, "main_params_dtype") == "fp32");
+  const LaunchedRun all = yaml(text + "devices: auto\n");
+  CHECK(value_in(all, "data_sharding") == "zero3");
+  const LaunchedRun small = yaml(
+      "model:\n  n_layer: 6\n  n_head: 6\n  n_embd: 384\n  block_size: 1024\n  vocab_size: 50257\n"
+      "train:\n  micro_batch_size: 8\n  global_batch_size: 512\n  tie_embeddings: true\ndevices: "
+      "8\nnum_nodes: 2\n");
+  REQUIRE(small.model);
+  CHECK(small.model->feedforward == 4 * 384);
+  CHECK(small.model->architecture.tied_embeddings);
+  CHECK(value_in(small, "shard_size") == "8");
   const LaunchedRun lora = yaml(text + "devices: 1\nlora_r: 16\nlora_mlp: true\nquantize: bnb.nf4-dq\n");
   CHECK(value_in(lora, "recompute") == "none");
   CHECK(value_in(lora, "lora_rank") == "16");
@@ -179,7 +203,7 @@ TEST_CASE("around: of preferences a pair is two sequences, and DPO of whole weig
   const LaunchedRun full = yaml(factory + "full\nstage: dpo\n");
   CHECK(value_in(full, "micro_batch") == "4");
   CHECK(holds(full));
-  CHECK_FALSE(holds(yaml(factory + "lora\nstage: dpo\n")));
+  CHECK(holds(yaml(factory + "lora\nstage: dpo\n")));
   CHECK_FALSE(holds(yaml(factory + "full\nstage: dpo\npref_loss: simpo\n")));
   const LaunchedRun sft = yaml(factory + "full\nstage: sft\n");
   CHECK(value_in(sft, "micro_batch") == "2");
@@ -190,6 +214,23 @@ TEST_CASE("around: of preferences a pair is two sequences, and DPO of whole weig
   CHECK(value_in(script(openrlhf), "micro_batch") == "4");
   CHECK(value_in(script(openrlhf), "global_batch") == "256");
   CHECK(holds(script(openrlhf)));
+  // TRL, by its command, its programs and its settings.
+  const std::string trl = "--model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2 --bf16";
+  CHECK(holds(script("trl dpo " + trl)));
+  CHECK(value_in(script("trl dpo " + trl), "micro_batch") == "4");
+  CHECK_FALSE(holds(script("trl sft " + trl)));
+  CHECK_FALSE(holds(script("torchrun --nproc_per_node 8 my_endpoint_train.py " + trl)));
+  CHECK(value_in(script("torchrun --nproc_per_node 8 run_orpo.py " + trl), "micro_batch") == "4");
+  CHECK_FALSE(holds(script("torchrun --nproc_per_node 8 run_orpo.py " + trl)));
+  const std::string file = "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nbeta: 0.1\n";
+  CHECK(holds(yaml(file + "max_prompt_length: 512\n")));
+  const LaunchedRun grpo = yaml(file + "loss_type: grpo\nnum_generations: 8\n");
+  CHECK(value_in(grpo, "micro_batch") == "2");
+  CHECK_FALSE(holds(grpo));
+  CHECK_FALSE(holds(yaml(file + "loss_type: simpo\ncpo_alpha: 0.5\n")));
+  const LaunchedRun kto = yaml(file + "loss_type: kto\ndesirable_weight: 1.0\n");
+  CHECK(value_in(kto, "micro_batch") == "2");
+  CHECK(holds(kto));
 }
 
 TEST_CASE("around: verl steps weights that it loads in BF16, and checkpoints layers of the actor") {

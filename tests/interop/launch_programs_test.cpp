@@ -79,7 +79,7 @@ TEST_CASE("programs: OpenRLHF takes the last of equal flags, and its sequences h
   CHECK(most.devices == 8);
   const std::string pairs = "openrlhf.cli.train_dpo";
   CHECK(says(of_words("deepspeed --module " + pairs + sft.substr(sft.find(" --pretrain"))),
-             "a pair is two sequences, which MBS and GBS count"));
+             "MBS and GBS count sequences: two for each pair"));
 }
 
 TEST_CASE("programs: the actor of OpenRLHF's PPO has GPUs of its own") {

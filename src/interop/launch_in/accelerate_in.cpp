@@ -141,7 +141,7 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
     }
   }
   for (const Written& setting : run.below("unread"))
-    builder.leave_out(setting, "accelerate reads it with --use_deepspeed alone");
+    builder.leave_out(setting, "accelerate reads it only with --use_deepspeed");
   const Written* const absent = run.find(absent_configuration);
   std::string name = absent == nullptr ? std::string() : lower_case(text_of_values(*absent));
   name.erase(0, name.find_last_of('/') + 1);

@@ -77,11 +77,12 @@ void take_core_model(TreeRun& run) {
   size("vocabulary_multiple", "make_vocab_size_divisible_by");
   const std::vector<Written> settings = layer_settings(run);
   const MegatronSettings layers(settings);
+  const Written* const number = run.find("num_layers");
+  if (number == nullptr) return builder.assume("num_layers has no value: give --model");
   const std::int64_t count = run.count("num_layers").value_or(0);
   if (count < 1 || count > most_layers)
-    return builder.problem(*run.find("num_layers"),
-                           fmt::format("must be a number from 1 to {}", most_layers));
-  read_layers(layers, *run.find("num_layers"), count, builder);
+    return builder.problem(*number, fmt::format("must be a number from 1 to {}", most_layers));
+  read_layers(layers, *number, count, builder);
   const std::int64_t hidden = run.count("hidden_size").value_or(0);
   if (builder.member_at("feedforward") == nullptr) {
     builder.member("feedforward", 4 * hidden, nullptr);

@@ -1,5 +1,6 @@
 // litgpt: fine-tuning on one GPU, or on several with FSDP1 of Lightning Fabric, and pretraining
 // [Lightning-AI/litgpt, litgpt/finetune/full.py and lora.py, litgpt/pretrain.py, litgpt/args.py].
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -49,8 +50,25 @@ void take_litgpt_sizes(TreeRun& run) {
   builder.member("positions", "rotary", nullptr);
   builder.member("hidden_dropout", false, nullptr);
   builder.member("attention_dropout", false, nullptr);
-  builder.member("tied_embeddings", false, nullptr);
-  builder.member("vocabulary_multiple", 1, nullptr);
+  const Written* const tied = run.find("train.tie_embeddings");
+  builder.member("tied_embeddings", tied != nullptr && is_on(*tied), tied);
+  // [litgpt/config.py, Config.__post_init__]
+  const bool padded = named("padded_vocab_size") != nullptr;
+  const Written* const multiple = named("padding_multiple");
+  const auto stated = multiple == nullptr ? std::nullopt : whole_count(text_of_values(*multiple));
+  builder.member("vocabulary_multiple", padded ? 1 : stated.value_or(512), multiple);
+  if (const auto hidden = run.count({"model.n_embd", "model_config.n_embd"}))
+    member_if(builder, "feedforward", 4 * std::min(*hidden, std::int64_t{1} << 40));
+  const Written* const experts = named("n_expert");
+  if (experts != nullptr && !is_zero(*experts)) {
+    take_size(run, "experts/count", {"model.n_expert", "model_config.n_expert"});
+    take_size(run, "experts/per_token", {"model.n_expert_per_token", "model_config.n_expert_per_token"});
+    take_size(run, "experts/feedforward",
+              {"model.moe_intermediate_size", "model_config.moe_intermediate_size"});
+    member_if(builder, "experts/per_token", 1);
+  }
+  if (const Written* const latent = named("latent_attention"); latent != nullptr && !is_null(*latent))
+    builder.leave_out(*latent, "latent attention: heads are read as those of multi-head attention");
 }
 
 // Linears with adapters: of these defaults, which are those of litgpt/finetune/lora.py.
@@ -87,12 +105,13 @@ void take_litgpt_weights(TreeRun& run, bool pretrains) {
   const std::string text = stated ? text_of_values(*precision) : "bf16-mixed";
   builder.set("precision", "bf16", precision);
   if (!stated) builder.imply("precision is bf16-mixed where it is not written");
-  if (text.ends_with("-true"))
+  if (text == "bf16-true" || text == "16-true") {
     step_loaded_weights(precision, builder);
-  else if (text.ends_with("-mixed"))
-    builder.set("main_params_dtype", "fp32", precision);
-  else
-    builder.leave_out(*precision, "FP32 products: BF16 is taken");
+  } else {
+    for (const char* const field : {"main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"})
+      builder.set(field, "fp32", precision);
+    if (!text.ends_with("-mixed")) builder.leave_out(*precision, "FP32 products: BF16 is taken");
+  }
   if (pretrains) builder.choose("launches", "compiled", nullptr);  // pretrain.py compiles the model
 }
 
@@ -117,7 +136,14 @@ LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options) {
     scale.devices_per_node = *devices;
     scale.devices = *devices * *scale.nodes;
   }
-  const bool alone = scale.devices.value_or(pretrains ? 2 : 1) == 1;
+  const bool one_by_default = !pretrains && !run.has("devices");  // else auto: all of a node
+  const bool alone = scale.devices.value_or(one_by_default ? 1 : 2) == 1;
+  if (one_by_default) scale.devices = 1;
+  // pretrain.py shards within a node [HYBRID_SHARD].
+  if (pretrains && devices && *scale.nodes > 1) {
+    scale.shard = *devices;
+    scale.replicate = *scale.nodes;
+  }
   if (!alone) {
     builder.set("data_sharding", "zero3", run.find("devices"));
     builder.imply("Fabric shards by FSDP over several GPUs", run.find("devices"));

@@ -32,7 +32,7 @@ std::optional<std::int64_t> argument_count(const std::vector<Written>& written, 
 bool is_of_generation(std::string_view name) {
   constexpr std::array<std::string_view, 7> starts{"rollout_", "sglang_", "eval_",  "n_samples",
                                                    "reward_",  "wandb_",  "router_"};
-  constexpr std::array<std::string_view, 26> names{"actor_num_nodes",
+  constexpr std::array<std::string_view, 27> names{"actor_num_nodes",
                                                    "actor_num_gpus_per_node",
                                                    "advantage_estimator",
                                                    "apply_chat_template",
@@ -49,6 +49,7 @@ bool is_of_generation(std::string_view name) {
                                                    "label_key",
                                                    "max_tokens_per_gpu",
                                                    "num_epoch",
+                                                   "num_steps_per_rollout",
                                                    "num_rollout",
                                                    "over_sampling_batch_size",
                                                    "prompt_data",
@@ -101,6 +102,12 @@ void take_slime(MegatronArguments& arguments, RunBuilder& run) {
       written.push_back({name, std::move(values), fmt::format("slime's {}", name), at, ""});
   };
   run.use_framework("slime");
+  for (const std::string_view name :
+       {"actor_num_nodes", "actor_num_gpus_per_node", "max_tokens_per_gpu", "rollout_batch_size"}) {
+    const Written* const size = argument_in(written, name);
+    if (size != nullptr && size->unknown.empty() && !argument_count(written, name))
+      run.problem(*size, "must be a whole number above 0");
+  }
   const auto nodes = argument_count(written, "actor_num_nodes").value_or(1);
   const auto each = argument_count(written, "actor_num_gpus_per_node");
   constexpr std::int64_t most = 1 << 24;
@@ -126,8 +133,16 @@ void take_slime(MegatronArguments& arguments, RunBuilder& run) {
         &from);
   }
   or_default("seq_length", {"4096"});
+  // [slime/utils/arguments.py: samples of a rollout, over the steps that train on them]
+  const auto prompts = argument_count(written, "rollout_batch_size");
+  const std::int64_t samples = argument_count(written, "n_samples_per_prompt").value_or(1);
+  const std::int64_t steps = argument_count(written, "num_steps_per_rollout").value_or(1);
+  if (prompts && *prompts <= most && samples <= most)
+    or_default("global_batch_size", {std::to_string(std::max<std::int64_t>(*prompts * samples / steps, 1))});
   or_default("micro_batch_size", {"1"});
-  run.assume("the memory of what generates is left out: with --colocate it is freed while the actor trains");
+  run.assume("the memory of the rollout engine is not counted: --colocate frees it during training");
+  if (const Written* const divergence = argument_in(written, "use_kl_loss"))
+    run.leave_out(*divergence, "the passes of the reference model");
   std::erase_if(written, [](const Written& setting) { return is_of_generation(setting.name); });
 }
 

@@ -38,7 +38,7 @@ void choose_stack(const MegatronSettings& asked, RunBuilder& run) {
       std::any_of(of_2021.begin(), of_2021.end(), [&](std::string_view name) { return asked.has(name); });
   if (asked.has("enable_zero_bubble")) return run.use_software("zero-bubble-2023");
   if (old && !asked.has("use_mcore_models")) return run.use_software("megatron-2021");
-  // Local layers of Megatron-Core, too, are in place of Transformer Engine's.
+  // Megatron-Core also has local layers, so the flag alone does not mean Megatron-LM of 2022.
   if (asked.text("transformer_impl") == "local" && !asked.has("use_mcore_models") &&
       !asked.has("num_layer_list"))
     return run.use_software("megatron-2022");

@@ -92,7 +92,7 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
       run.member("vocabulary", known.size, tokenizer);
       return run.assume(
           fmt::format("the vocabulary is {}, {}: that of {} is not known (--set vocabulary=N)", known.size,
-                      known.because, printable(of_vocabulary ? of_file : file_name)),
+                      known.because, printable(of_vocabulary ? text_of_values(*file) : file_name)),
           file);
     }
     run.member("vocabulary", known.size, tokenizer);

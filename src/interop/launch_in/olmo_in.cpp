@@ -1,5 +1,6 @@
 // OLMo, before OLMo-core: a model's sizes, a batch and FSDP1 [allenai/OLMo, olmo/config.py; its defaults are taken].
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,9 @@ namespace {
 void take_olmo_model(TreeRun& run) {
   RunBuilder& builder = run.builder();
   const auto size = [&](std::string_view path, const char* name, std::int64_t fallback) {
-    if (!take_size(run, path, {name})) builder.member(path, fallback, nullptr);
+    const Written* const stated = run.find(name);
+    for (const Written& inner : run.below(name)) builder.problem(inner, "must be a whole number above 0");
+    builder.member(path, run.above_zero({name}).value_or(fallback), stated);
   };
   size("hidden", "model.d_model", 768);
   size("layers", "model.n_layers", 12);
@@ -26,12 +29,13 @@ void take_olmo_model(TreeRun& run) {
   else
     take_size(run, "key_value_heads", {"model.n_kv_heads"});
   const Written* const activation = run.find("model.activation_type");
-  const bool gated = activation == nullptr || text_of_values(*activation) == "swiglu";
-  builder.member("activation",
-                 gated                                   ? "swiglu"
-                 : text_of_values(*activation) == "relu" ? "relu"
-                                                         : "gelu",
-                 activation);
+  const std::string function = activation == nullptr ? "swiglu" : text_of_values(*activation);
+  const bool gated = function == "swiglu";
+  if (!gated && function != "gelu" && function != "relu")
+    builder.problem(*activation, "must be swiglu, gelu or relu");
+  builder.member("activation", function, activation);
+  if (const Written* const mamba = run.find("model.model_name"); mamba != nullptr)
+    builder.problem(*mamba, "is of a fork: OLMo's own layers alone are read");
   const std::int64_t hidden = run.count("model.d_model").value_or(768);
   const Written* const stated = run.find("model.mlp_hidden_size");
   const std::int64_t width =
@@ -56,7 +60,8 @@ void take_olmo_model(TreeRun& run) {
     builder.member("qk_norm", "full", run.find("model.attention_layer_norm"));
   const Written* const tied = run.find("model.weight_tying");
   builder.member("tied_embeddings", tied == nullptr || is_on(*tied), tied);
-  size("vocabulary", run.has("model.embedding_size") ? "model.embedding_size" : "model.vocab_size", 50304);
+  size("vocabulary",
+       run.find("model.embedding_size") != nullptr ? "model.embedding_size" : "model.vocab_size", 50304);
   builder.member("vocabulary_multiple", 1, nullptr);
   size("max_positions", "model.max_sequence_length", 1024);
   size("sequence", "model.max_sequence_length", 1024);
@@ -77,10 +82,15 @@ void take_checkpoints_of_olmo(TreeRun& run) {
   const Written* const checkpoints = run.find("activation_checkpointing");
   const std::string which = checkpoints == nullptr ? "" : lower_case(text_of_values(*checkpoints));
   constexpr std::array<std::string_view, 4> whole{"whole_layer", "true", "yes", "on"};
-  builder.set("recompute", contains(whole, std::string_view(which)) ? "full" : "none", checkpoints);
-  if (which.starts_with("one_in_") || which == "fine_grained" || which.ends_with("_in_two"))
+  constexpr std::array<std::string_view, 5> none{"", "null", "false", "no", "off"};
+  const std::string_view word = which;
+  builder.set("recompute", contains(whole, word) ? "full" : "none", checkpoints);
+  if (which.starts_with("one_in_") || which == "fine_grained" || which.find("_in_") != std::string::npos)
     builder.leave_out(*checkpoints,
                       "checkpoints of some layers or of parts of them: no layer is recomputed here");
+  else if (!contains(whole, word) && !contains(none, word))
+    builder.problem(*checkpoints,
+                    "must be whole_layer, one_in_two, one_in_three, one_in_four or fine_grained");
 }
 
 }  // namespace
@@ -91,9 +101,19 @@ LaunchedRun read_olmo(const TreeFile& file, const LaunchOptions& options) {
   RunScale scale;
   take_global(run, scale, {"global_train_batch_size"});
   take_micro(run, scale, {"device_train_microbatch_size"});
+  const auto or_default = [&](std::optional<std::int64_t>& value, const char* field, const char* name,
+                              std::int64_t usual) {
+    if (value || run.is_open({name})) return;
+    value = usual;
+    builder.set(field, std::to_string(usual), nullptr);
+    builder.imply(fmt::format("{} is {} where it is not written", name, usual));
+  };
+  or_default(scale.global, "global_batch", "global_train_batch_size", 512);
+  or_default(scale.micro, "micro_batch", "device_train_microbatch_size", 16);
   take_olmo_model(run);
   take_sequence(run, {"model.max_sequence_length"});
-  if (run.text("distributed_strategy") == "ddp") {
+  const std::string strategy = run.text("distributed_strategy");
+  if (strategy == "ddp" || strategy == "single") {
     plain_data_parallel(builder);
   } else {
     const Written* const precision = run.find("fsdp.precision");
@@ -107,6 +127,8 @@ LaunchedRun read_olmo(const TreeFile& file, const LaunchOptions& options) {
   }
   take_checkpoints_of_olmo(run);
   builder.set("precision", "bf16", run.find("precision"));
+  if (run.text("precision") == "fp32")
+    builder.leave_out(*run.find("precision"), "FP32 products: BF16 is taken");
   if (const Written* const optimizer = run.find("optimizer.name")) take_optimizer(*optimizer, builder);
   if (const Written* const compiled = run.find({"compile.fullgraph", "compile.mode", "compile.backend"}))
     builder.choose("launches", "compiled", compiled);

@@ -48,6 +48,7 @@ std::string name_in_file(const std::string& option) {
                                                           "deepspeed_multinode_launcher"};
   if (contains(of_deepspeed, std::string_view(option))) return "deepspeed_config." + option;
   if (option.starts_with("fsdp_")) return "fsdp_config." + option;
+  if (option.starts_with("megatron_lm_")) return "megatron_lm_config." + option;
   if (option == "gpu_ids" || option == "main_process_port" || option == "main_process_ip" ||
       option == "machine_rank" || option == "num_cpu_threads_per_process" || option == "mixed_precision" ||
       option == "num_processes" || option == "num_machines" || option.starts_with("dynamo_") ||

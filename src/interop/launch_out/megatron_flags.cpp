@@ -163,7 +163,7 @@ class MegatronFlags {
 
   void add_overlaps() {
     const char* const section = bridge_ ? "comm_overlap" : "ddp";
-    // Of experts without TP of their own, TP ranks hold the same.
+    // Without expert TP, TP ranks hold replicas of the experts.
     const AxisSizes sizes = axis_sizes(strategy_);
     const bool reduces =
         replicas(strategy_) > 1 || (any_experts(model_) && replicas(sizes, WeightClass::expert) > 1);
