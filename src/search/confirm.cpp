@@ -189,7 +189,7 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
   // As many of the front as are shown, in the places of those that do not fit too.
   std::vector<Candidate> front;
   for (const Candidate& candidate : result.pareto) {
-    front.push_back(front.size() < shown.pareto ? settle(candidate) : candidate);
+    front.push_back(front.size() < shown.pareto && !stops(watch) ? settle(candidate) : candidate);
     if (front.back().verdict == Verdict::does_not_fit) front.pop_back();
   }
   const bool one_variant = std::all_of(result.plans.begin(), result.plans.end(),

@@ -65,8 +65,7 @@ Found find_held_in(const Request& base, const Space& space, const Question& ques
   KnownLayouts known;
   for (int i = 0;; ++i) {
     Found found{.question = question};
-    // If all that fit are shorter than the layouts are known for, takes those of shorter ones: twice, since
-    // each takes as long as a third of find().
+    // Retries twice with the layouts of shorter sequences. Each retry takes a third of find().
     for (int shorter = 0; !known.layouts.empty() && !found.value && !found.stopped; ++shorter) {
       found.value = longest_sequence(tight, space, question, known, watch);
       if (!found.value)

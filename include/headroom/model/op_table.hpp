@@ -137,8 +137,7 @@ constexpr SmallOperators operator+(const SmallOperators& x, const SmallOperators
   return {x.forward + y.forward, x.backward + y.backward};
 }
 
-// Values that an op makes: masks, statistics and other by-products too, and a narrow copy for each linear that reads
-// one of them.
+// Outputs of an op, with masks, statistics and a low-precision copy for each linear that reads an output.
 using Outputs = FixedVector<ValueId, 12>;
 
 struct Op {

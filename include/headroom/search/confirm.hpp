@@ -26,10 +26,10 @@ struct Shown {
 
 // Confirms the shown candidates and sorts the plans by `better`. A plan for which PyTorch reserves more than
 // a GPU has is replaced by the fastest plan of the same TP x CP x PP x DP whose tensors need enough less
-// memory, if there is one. One that is marginal so is replaced by a faster point of the front, of its division, for
-// which PyTorch reserves no more. Plans that do not fit leave both lists. If no plan is left, the first of them
-// becomes `nearest`. A result that is undecided, or is left so by the watch, keeps the few plans that were confirmed,
-// and one if any fits.
+// memory, if there is one. A marginal plan is replaced by the fastest point of the front with the same
+// TP x CP x PP x DP for which PyTorch reserves no more. Plans that do not fit leave both lists. If no plan is
+// left, the first of them becomes `nearest`. A result that is undecided, or is left so by the watch, keeps the
+// few plans that were confirmed, and one if any fits.
 void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searched_of,
              const BetterPlan& better, unsigned threads, const Watch& watch = {});
 

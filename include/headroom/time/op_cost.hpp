@@ -15,12 +15,11 @@ struct PassCost {
   std::int64_t operations = 0;    // operations that the host launches
   Seconds expert_communication;   // part of `communication`: between ranks that share experts
   Seconds context_communication;  // part of `communication`: between ranks that share a sequence
-  // Parts of `communication` that neither kernels nor launches hide:
-  Seconds data_communication;   // sharded weights and gradients
-  Seconds host_communication;   // to and from the host
-  Seconds scale_communication;  // part of `communication`: scales of GEMMs (time/scales.hpp)
-  Seconds host;                 // launches of operations and of kernels within their loops
-  Seconds drained;              // idle time of the device after the host waited for it
+  Seconds data_communication;     // part of `communication`: sharded weights and gradients; nothing hides it
+  Seconds host_communication;     // part of `communication`: to and from the host; nothing hides it
+  Seconds scale_communication;    // part of `communication`: scales of GEMMs (time/scales.hpp)
+  Seconds host;                   // launches of operations and of kernels within their loops
+  Seconds drained;                // idle time of the device after the host waited for it
   [[nodiscard]] constexpr Seconds products() const { return gemm + attention; }
   friend bool operator==(const PassCost&, const PassCost&) = default;
 };

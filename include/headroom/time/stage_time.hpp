@@ -67,7 +67,7 @@ std::vector<StageCost> stage_costs(const ModelCost& cost, const Transformer& mod
 // Returns the time of a pass. The host launches ahead of the device. The longer of the two decides; if they
 // are close, they delay each other: (device^q + host^q)^(1/q), q = HostRates::balance. After the host waited
 // for the device, the device idles until the next launch, which counts as device time. With blocking launches
-// the two take turns. Collectives of shards and transfers to the host count beyond both (time/unit_exchanges.hpp).
+// the two take turns. Exposed collectives of shards and host transfers are added to this.
 Seconds pass_time(const PassCost& cost, const HostRates& rates, const Software& software);
 // Returns the time of a forward pass in which the host may wait for the device. The host loses its lead at
 // each wait. Backward passes have no waits; recomputation is priced without them.
