@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "interop/launch_in/megatron_model.hpp"
 
 namespace headroom {
 namespace {

@@ -13,6 +13,7 @@
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
+#include "interop/launch_in/tree_run.hpp"
 #include "io/text.hpp"
 
 namespace headroom {

@@ -7,6 +7,7 @@
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/titan_parts.hpp"
+#include "interop/launch_in/trainer_common.hpp"
 #include "interop/launch_in/trainer_parts.hpp"
 #include "io/text.hpp"
 
