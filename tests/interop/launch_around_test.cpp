@@ -78,6 +78,9 @@ TEST_CASE("around: slime trains with Megatron-LM on the GPUs of its actor") {
   CHECK(value_in(packed, "sequence") == "18432");  // a rank of two holds 9216
   CHECK(value_in(packed, "gradient_dtype") == "fp32");
   CHECK(value_in(script(text), "sequence") == "4096");
+  const std::string dynamic = text + "--use-dynamic-batch-size --max-tokens-per-gpu 9216 ";
+  CHECK_THROWS_AS(script(dynamic + "--context-parallel-size 9000000000000000000"), InputError);
+  CHECK_THROWS_AS(script(dynamic + "--actor-num-nodes 9000000000000000000"), InputError);
 }
 
 TEST_CASE("around: MindSpeed-LLM's latent attention, dense first layers, stages and gated GELU") {
@@ -160,6 +163,7 @@ TEST_CASE("around: what OLMo would refuse is an error of the file") {
   };
   refused("n_layers: -4");
   refused("n_layers: 12\n  activation_type: geglu");
+  refused("n_layers: 12\n  mlp_ratio: 9000000000000000000");
   refused("n_layers: 12\nactivation_checkpointing: nonsense");
 }
 
@@ -178,6 +182,7 @@ TEST_CASE("around: litgpt's files are its own") {
   const LaunchedRun wide = yaml("precision: 32-true\n" + text.substr(0, text.find("precision")) +
                                 text.substr(text.find("train:")) + "devices: 4\n");
   CHECK(value_in(wide, "main_params_dtype") == "fp32");
+  CHECK_THROWS_AS(yaml(text + "devices: 9000000000000000000\nnum_nodes: 8\n"), InputError);
   const LaunchedRun all = yaml(text + "devices: auto\n");
   CHECK(value_in(all, "data_sharding") == "zero3");
   const LaunchedRun small = yaml(

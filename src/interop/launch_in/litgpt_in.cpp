@@ -134,7 +134,10 @@ LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options) {
   scale.nodes = run.count("num_nodes").value_or(1);
   if (devices) {
     scale.devices_per_node = *devices;
-    scale.devices = *devices * *scale.nodes;
+    scale.devices = product_of(*devices, *scale.nodes);
+    if (!scale.devices)
+      builder.problem(*run.find("devices"),
+                      "must be smaller: devices times num_nodes does not fit into 64 bits");
   }
   const bool one_by_default = !pretrains && !run.has("devices");  // else auto: all of a node
   const bool alone = scale.devices.value_or(one_by_default ? 1 : 2) == 1;

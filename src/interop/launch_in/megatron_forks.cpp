@@ -111,35 +111,40 @@ void take_slime(MegatronArguments& arguments, RunBuilder& run) {
   }
   const auto nodes = argument_count(written, "actor_num_nodes").value_or(1);
   const auto each = argument_count(written, "actor_num_gpus_per_node");
-  constexpr std::int64_t most = 1 << 24;
-  if (each && nodes <= most && *each <= most) {
-    arguments.devices = nodes * *each;
+  if (const auto devices = each ? product_of(nodes, *each) : std::nullopt) {
+    arguments.devices = devices;
     arguments.devices_unknown = false;
-    run.devices(*arguments.devices);
+    run.devices(*devices);
+  } else if (each) {
+    run.problem(*argument_in(written, "actor_num_gpus_per_node"),
+                "must be smaller: times --actor-num-nodes it does not fit into 64 bits");
   }
   if (argument_in(written, "fp16") == nullptr) or_default("bf16", {});
   or_default("use_distributed_optimizer", {});
   run.imply("slime shards the optimizer over DP ranks: --use-distributed-optimizer is always set");
   const auto tokens = argument_count(written, "max_tokens_per_gpu");
   const Written* const packs = argument_in(written, "use_dynamic_batch_size");
-  if (packs != nullptr && tokens && *tokens <= most) {
-    const std::int64_t length = *tokens * argument_count(written, "context_parallel_size").value_or(1);
+  const auto length = tokens
+                          ? product_of(*tokens, argument_count(written, "context_parallel_size").value_or(1))
+                          : std::nullopt;
+  if (packs != nullptr && length) {
     const Written from = *argument_in(written, "max_tokens_per_gpu");
     std::erase_if(written, [](const Written& setting) { return setting.name == "seq_length"; });
-    written.push_back({"seq_length", {std::to_string(length)}, from.as_written, from.at, ""});
+    written.push_back({"seq_length", {std::to_string(*length)}, from.as_written, from.at, ""});
     run.assume(
         fmt::format("a microbatch is one packed sequence of {} tokens, the most of --max-tokens-per-gpu, and "
                     "each sample of the global batch fills one (--sequence TOKENS, --global-batch N)",
-                    length),
+                    *length),
         &from);
   }
   or_default("seq_length", {"4096"});
   // [slime/utils/arguments.py: samples of a rollout, over the steps that train on them]
   const auto prompts = argument_count(written, "rollout_batch_size");
-  const std::int64_t samples = argument_count(written, "n_samples_per_prompt").value_or(1);
   const std::int64_t steps = argument_count(written, "num_steps_per_rollout").value_or(1);
-  if (prompts && *prompts <= most && samples <= most)
-    or_default("global_batch_size", {std::to_string(std::max<std::int64_t>(*prompts * samples / steps, 1))});
+  const auto samples = prompts
+                           ? product_of(*prompts, argument_count(written, "n_samples_per_prompt").value_or(1))
+                           : std::nullopt;
+  if (samples) or_default("global_batch_size", {std::to_string(std::max<std::int64_t>(*samples / steps, 1))});
   or_default("micro_batch_size", {"1"});
   run.assume("the memory of the rollout engine is not counted: --colocate frees it during training");
   if (const Written* const divergence = argument_in(written, "use_kl_loss"))

@@ -38,8 +38,12 @@ void take_olmo_model(TreeRun& run) {
     builder.problem(*mamba, "is of a fork: OLMo's own layers alone are read");
   const std::int64_t hidden = run.count("model.d_model").value_or(768);
   const Written* const stated = run.find("model.mlp_hidden_size");
-  const std::int64_t width =
-      run.count("model.mlp_hidden_size").value_or(run.count("model.mlp_ratio").value_or(4) * hidden);
+  const Written* const ratio = run.find("model.mlp_ratio");
+  const auto by_ratio = product_of(run.count("model.mlp_ratio").value_or(4), hidden);
+  if (!by_ratio)
+    builder.problem(*(ratio != nullptr ? ratio : run.find("model.d_model")),
+                    "must be smaller: d_model times mlp_ratio does not fit into 64 bits");
+  const std::int64_t width = run.count("model.mlp_hidden_size").value_or(by_ratio.value_or(hidden));
   builder.member("feedforward", gated ? width / 2 : width, stated);
   if (gated)
     builder.imply(fmt::format("mlp_hidden_size counts both halves of SwiGLU: the MLP is {} wide", width / 2),

@@ -140,6 +140,11 @@ bool is_null(const Written& setting) {
   return !setting.values.empty() && contains(null, text_of_values(setting));
 }
 
+std::optional<std::int64_t> product_of(std::int64_t x, std::int64_t y) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(x, y, &product) ? std::nullopt : std::optional(product);
+}
+
 bool is_zero(const Written& setting) {
   const std::string text = text_of_values(setting);
   return !text.empty() && text.find_first_not_of("0.") == std::string::npos;

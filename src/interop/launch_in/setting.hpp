@@ -36,6 +36,8 @@ bool is_zero(const Written& setting);
 // Whether a flag or an override of a command has no value, or an empty one. A parser of numbers or choices
 // refuses both.
 bool lacks_value(const Written& setting);
+// x y, or none where 64 bits do not hold it: a file may write counts of any size.
+std::optional<std::int64_t> product_of(std::int64_t x, std::int64_t y);
 
 class RunBuilder;
 

@@ -274,8 +274,7 @@ void rename_of_openrlhf(TrainerLaunch& launch, bool on_pairs) {
   }
   const auto nodes = count_in_flag(written, "actor_num_nodes");
   const auto each = count_in_flag(written, "actor_num_gpus_per_node");
-  std::int64_t devices = 0;
-  if (nodes && each && !__builtin_mul_overflow(*nodes, *each, &devices)) {
+  if (const auto devices = nodes && each ? product_of(*nodes, *each) : std::nullopt) {
     launch.devices = devices;
     launch.devices_per_node = *each;
   }

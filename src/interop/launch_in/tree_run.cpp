@@ -320,7 +320,7 @@ std::int64_t assume_fewest_ranks(RunBuilder& builder) {
 void settle(RunScale scale, RunBuilder& builder) {
   stand_in_for_grid(scale, builder);
   if (!scale.devices && scale.nodes && scale.devices_per_node)
-    scale.devices = *scale.nodes * *scale.devices_per_node;
+    scale.devices = product_of(*scale.nodes, *scale.devices_per_node);
   if (!scale.devices_per_node && scale.devices && scale.nodes && *scale.nodes > 0)
     scale.devices_per_node = *scale.devices / *scale.nodes;
   const std::int64_t of_replica = scale.tensor * scale.pipeline * scale.context;

@@ -38,7 +38,8 @@ void take_microbatch(TreeRun& run, RunScale& scale, const std::string& actor) {
   const std::optional<std::int64_t> longest = builder.count("sequence");
   const std::int64_t replica = scale.tensor * scale.pipeline * scale.context;
   std::int64_t ranks = 0;
-  if (scale.nodes && scale.devices_per_node) ranks = *scale.nodes * *scale.devices_per_node / replica;
+  if (scale.nodes && scale.devices_per_node)
+    ranks = product_of(*scale.nodes, *scale.devices_per_node).value_or(0) / replica;
   if (run.on(actor + "use_dynamic_bsz") && held && longest) {
     take_tokens_of_gpu(*held, *longest, ranks, tokens, scale, builder);
   } else if (const auto micro = run.count({actor + "ppo_micro_batch_size_per_gpu"}, "micro_batch")) {
