@@ -131,11 +131,11 @@ void take_slime(MegatronArguments& arguments, RunBuilder& run) {
     const Written from = *argument_in(written, "max_tokens_per_gpu");
     std::erase_if(written, [](const Written& setting) { return setting.name == "seq_length"; });
     written.push_back({"seq_length", {std::to_string(*length)}, from.as_written, from.at, ""});
-    run.assume(
-        fmt::format("a microbatch is one packed sequence of {} tokens, the most of --max-tokens-per-gpu, and "
-                    "each sample of the global batch fills one (--sequence TOKENS, --global-batch N)",
-                    *length),
-        &from);
+    run.assume(fmt::format(
+                   "a microbatch is one packed sequence of {} tokens, the limit of --max-tokens-per-gpu, and "
+                   "each sample of the global batch fills one (--sequence TOKENS, --global-batch N)",
+                   *length),
+               &from);
   }
   or_default("seq_length", {"4096"});
   // [slime/utils/arguments.py: samples of a rollout, over the steps that train on them]

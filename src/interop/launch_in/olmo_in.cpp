@@ -76,7 +76,7 @@ void take_olmo_model(TreeRun& run) {
   }
   const Written* const block = run.find("model.block_type");
   if (block != nullptr && text_of_values(*block) == "parallel")
-    builder.leave_out(*block, "attention and MLP side by side: they are read one after the other");
+    builder.leave_out(*block, "attention and MLP in parallel: the MLP is modelled after attention");
   const Written* const flash = run.find("model.flash_attention");
   if (flash != nullptr && !is_on(*flash) && alibi) builder.member("kernels/attention", "unfused", flash);
 }
@@ -90,8 +90,9 @@ void take_checkpoints_of_olmo(TreeRun& run) {
   const std::string_view word = which;
   builder.set("recompute", contains(whole, word) ? "full" : "none", checkpoints);
   if (which.starts_with("one_in_") || which == "fine_grained" || which.find("_in_") != std::string::npos)
-    builder.leave_out(*checkpoints,
-                      "checkpoints of some layers or of parts of them: no layer is recomputed here");
+    builder.leave_out(
+        *checkpoints,
+        "checkpoints of some layers or of parts of a layer: no layer is recomputed in the model");
   else if (!contains(whole, word) && !contains(none, word))
     builder.problem(*checkpoints,
                     "must be whole_layer, one_in_two, one_in_three, one_in_four or fine_grained");
