@@ -172,6 +172,7 @@ std::optional<PreflightPatch> patch_of(const PreflightQuestion& question,
 }  // namespace
 
 PreflightOutcome outcome_of(const PreflightReply& reply) {
+  if (reply.unread) return PreflightOutcome::unread;
   if (!reply.run.model) return PreflightOutcome::without_model;
   if (!reply.findings.empty()) {
     const bool refused = std::any_of(reply.findings.begin(), reply.findings.end(),

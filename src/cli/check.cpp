@@ -70,6 +70,7 @@ ExitCode exit_code_of(PreflightOutcome outcome) {
     case PreflightOutcome::starts: return ExitCode::done;
     case PreflightOutcome::refused:
     case PreflightOutcome::without_model:
+    case PreflightOutcome::unread:
     case PreflightOutcome::not_modelled: return ExitCode::bad_input;
     case PreflightOutcome::does_not_fit: return ExitCode::infeasible;
   }
@@ -113,16 +114,40 @@ ExitCode check_read(const std::string& file, const CheckFlags& flags, CheckForma
   return exit_code_of(outcome_of(reply));
 }
 
-// Programs get what was read of a file whose model is not known, with what is missing. People get that as an error.
-void tell_without_model(const std::string& file, const CheckFlags& flags, CheckFormat format,
-                        const InputError& error) {
-  LaunchedRun run = read_launched_run(file, launch_options(flags.launch, flags.launch.overrides));
-  if (run.model || format == CheckFormat::table) return;
+// Returns what was read of a file, or nothing if it cannot be read.
+LaunchedRun read_or_empty(const std::string& file, const LaunchOptions& options) {
+  try {
+    return read_launched_run(file, options);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+// Splits what a problem of a file names ("run.sh:14: --bf16", "run.sh: /optimizer", "run.sh") into a place and the rest.
+std::pair<FilePlace, std::string> split_place(const std::string& file, std::string_view where) {
+  FilePlace at{.file = file};
+  if (where == file || !where.starts_with(file + ":"))
+    return {at, where == file ? std::string() : std::string(where)};
+  where.remove_prefix(file.size() + 1);
+  const std::string_view line = where.substr(0, where.find(':'));
+  if (headroom::read_count(line, at.line).empty())
+    where.remove_prefix(std::min(where.size(), line.size() + 1));
+  while (where.starts_with(' ')) where.remove_prefix(1);
+  return {at, std::string(where)};
+}
+
+// Programs get what was read of a file that cannot be asked about, with what is missing. People get that as an error.
+void tell_unread(const std::string& file, const CheckFlags& flags, CheckFormat format,
+                 const InputError& error) {
+  if (format == CheckFormat::table) return;
+  LaunchedRun run = read_or_empty(file, launch_options(flags.launch, flags.launch.overrides));
   PreflightReply reply{.file = file, .run = std::move(run)};
+  reply.unread = reply.run.framework.empty() || reply.run.model;
   for (const Problem& problem : error.problems()) {
     PreflightFinding& finding = reply.findings.emplace_back();
-    finding.problem = {.where = "model", .rule = problem.rule};
-    finding.at.file = file;
+    auto [at, field] = split_place(file, problem.where);
+    finding.problem = {.where = reply.unread ? std::move(field) : "model", .rule = problem.rule};
+    finding.at = std::move(at);
     for (const LaunchRemark& remark : reply.run.remarks) {
       if (text_of(remark.at) != problem.where) continue;
       finding.at = remark.at;
@@ -132,14 +157,20 @@ void tell_without_model(const std::string& file, const CheckFlags& flags, CheckF
   print_result(format == CheckFormat::json ? preflight_json(reply) : preflight_annotations(reply));
 }
 
-ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat format) {
-  flags.launch.model = file;
+// Returns what `read` does. Tells programs too if it throws.
+template <class Read>
+auto reading(const std::string& file, const CheckFlags& flags, CheckFormat format, Read read) {
   try {
-    take_launch_file(flags.launch, flags.system);
+    return read();
   } catch (const InputError& error) {
-    tell_without_model(file, flags, format, error);
+    tell_unread(file, flags, format, error);
     throw;
   }
+}
+
+ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat format) {
+  flags.launch.model = file;
+  reading(file, flags, format, [&] { take_launch_file(flags.launch, flags.system); });
   ExitCode code = ExitCode::done;
   with_places(flags.launch, [&] { code = check_read(file, flags, format); });
   return code;
@@ -150,7 +181,7 @@ ExitCode check(const CheckFlags& flags, CheckFormat format) {
   ExitCode worst = ExitCode::done;
   for (const std::string& file : flags.files) {
     collect(problems, [&] {
-      if (is_launched_run(file)) {
+      if (reading(file, flags, format, [&] { return is_launched_run(file); })) {
         worst = std::max(worst, check_launch(file, flags, format));
         return;
       }

@@ -43,6 +43,7 @@ std::string changes_heading(const PreflightReply& reply) {
   switch (outcome_of(reply)) {
     case PreflightOutcome::refused:
     case PreflightOutcome::without_model:
+    case PreflightOutcome::unread:
     case PreflightOutcome::not_modelled: return "Nearest strategies that are legal and fit:";
     case PreflightOutcome::does_not_fit: return "Changes that make it fit:";
     case PreflightOutcome::starts: return "Changes that would help most:";
@@ -165,11 +166,9 @@ std::string preflight_json(const PreflightReply& reply) {
                         {"at", place_json(finding.at)},
                         {"source", finding.source}});
   }
-  OrderedJson json{{"format", 2},
-                   {"file", reply.file},
-                   {"outcome", name_of(outcome_of(reply))},
-                   {"run", run_json(reply.run)},
-                   {"findings", std::move(findings)}};
+  OrderedJson json{{"format", 2}, {"file", reply.file}, {"outcome", name_of(outcome_of(reply))}};
+  if (!reply.run.framework.empty()) json["run"] = run_json(reply.run);
+  json["findings"] = std::move(findings);
   if (reply.estimated_devices) json["estimated_devices"] = *reply.estimated_devices;
   if (reply.estimate) json["estimate"] = estimate_json(*reply.estimate);
   json["changes"] = changes_json(reply.changes);
@@ -199,8 +198,9 @@ std::string preflight_annotations(const PreflightReply& reply) {
   std::string text;
   for (const PreflightFinding& finding : reply.findings) {
     const Problem problem = by_flag(finding.problem);
+    const std::string& what = finding.written.empty() ? problem.where : finding.written;
     text += annotation(finding.modelled ? "error" : "warning", finding.at,
-                       (finding.written.empty() ? problem.where : finding.written) + ": " + problem.rule);
+                       (what.empty() ? finding.at.file : what) + ": " + problem.rule);
   }
   if (const Plan* const plan = plan_of(reply)) {
     const bool bad = plan->verdict == Verdict::does_not_fit;

@@ -42,12 +42,20 @@ struct PreflightPatch {
 
 // starts: legal and fits, though perhaps with little memory to spare. refused: breaks a rule of the framework.
 // not_modelled: the framework may start it, but Headroom's stack has no place for it. without_model: the model's sizes are
-// not known; all other settings were read.
-enum class PreflightOutcome : std::uint8_t { starts, refused, not_modelled, does_not_fit, without_model };
+// not known; all other settings were read. unread: the file cannot be read, or leaves open what only its user knows.
+enum class PreflightOutcome : std::uint8_t {
+  starts,
+  refused,
+  not_modelled,
+  does_not_fit,
+  without_model,
+  unread
+};
 
 struct PreflightReply {
   std::string file;
-  LaunchedRun run;
+  LaunchedRun run;      // without a framework if nothing of the file could be read
+  bool unread = false;  // the findings say why no run was read
   std::vector<PreflightFinding> findings;
   // Absent if a rule other than the number of GPUs is broken.
   std::optional<EstimateReply> estimate;
@@ -65,12 +73,13 @@ PreflightOutcome outcome_of(const PreflightReply& reply);
 PreflightReply answer(const PreflightQuestion& question);
 
 template <>
-inline constexpr std::array<Spelling<PreflightOutcome>, 5> spellings<PreflightOutcome>{{
+inline constexpr std::array<Spelling<PreflightOutcome>, 6> spellings<PreflightOutcome>{{
     {PreflightOutcome::starts, "starts"},
     {PreflightOutcome::refused, "refused"},
     {PreflightOutcome::not_modelled, "not_modelled"},
     {PreflightOutcome::does_not_fit, "does_not_fit"},
     {PreflightOutcome::without_model, "without_model"},
+    {PreflightOutcome::unread, "unread"},
 }};
 
 }  // namespace headroom

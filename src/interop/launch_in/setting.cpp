@@ -423,13 +423,19 @@ LaunchedRun RunBuilder::finish(const LaunchOptions& options) {
     finish_model(options);
   } catch (const InputError& error) {
     for (const Problem& problem : error.problems()) {
-      const bool of_name = named_by_ && options.model.empty();
-      problems_.push_back(
-          of_name && problem.where.find(run_.model_name) != std::string::npos
-              ? Problem{where_written(*named_by_),
-                        fmt::format("names a model that Headroom does not have: '{}' {}; give --model",
-                                    printable(run_.model_name), problem.rule)}
-              : problem);
+      const bool of_name =
+          named_by_ && options.model.empty() && problem.where.find(run_.model_name) != std::string::npos;
+      const std::string in_model = printable(file_, std::string::npos) + ": /";
+      if (of_name)
+        problems_.push_back({where_written(*named_by_),
+                             fmt::format("names a model that Headroom does not have: '{}' {}; give --model",
+                                         printable(run_.model_name), problem.rule)});
+      else if (problem.rule == "is missing" && problem.where.starts_with(in_model))
+        problems_.push_back(
+            {file_, fmt::format("does not say the model's {0}: give --set {0}=VALUE, or --model",
+                                problem.where.substr(in_model.size()))});
+      else
+        problems_.push_back(problem);
     }
   }
   if (!problems_.empty()) throw InputError(std::move(problems_));
