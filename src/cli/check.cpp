@@ -181,11 +181,11 @@ ExitCode check(const CheckFlags& flags, CheckFormat format) {
   ExitCode worst = ExitCode::done;
   for (const std::string& file : flags.files) {
     collect(problems, [&] {
-      if (reading(file, flags, format, [&] { return is_launched_run(file); })) {
+      if (is_launched_run(file)) {
         worst = std::max(worst, check_launch(file, flags, format));
         return;
       }
-      const std::string_view kind = check_file(file);
+      const std::string_view kind = reading(file, flags, format, [&] { return check_file(file); });
       print_result(fmt::format("{}: a valid {} file\n", printable(file, std::string::npos), kind));
       if (kind == "system") note_reading(kind, file);
     });

@@ -153,6 +153,13 @@ constexpr std::array titan_sharding_rows{
          "`data_sharding` {}: torchtitan shards by FSDP2", "torchtitan v0.2.2, distributed/fsdp.py",
          [](const RuleCase& it) { return shown(it.strategy.data_sharding); },
          [](Strategy& strategy) { strategy.data_sharding = DataSharding::zero3; }},
+    Rule{"data_sharding",
+         [](const RuleCase& it) {
+           return devices(it.strategy) > 1 || it.strategy.data_sharding != DataSharding::zero3;
+         },
+         "`data_sharding` zero3: torchtitan does not shard on one GPU",
+         "torchtitan v0.2.2, distributed/parallel_dims.py, fsdp_enabled", nullptr,
+         [](Strategy& strategy) { strategy.data_sharding = DataSharding::none; }},
     Rule{"shard_size",
          [](const RuleCase& it) {
            const Strategy& strategy = it.strategy;
