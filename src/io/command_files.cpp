@@ -43,19 +43,26 @@ CommandFiles::CommandFiles(const std::map<std::string, std::string>& given, bool
   for (const auto& [name, text] : given) given_.emplace(in_one_spelling(name), text);
 }
 
+CommandFiles::CommandFiles(CommandFiles& outer, const std::map<std::string, std::string>& given)
+    : CommandFiles(given, outer.disk_) {
+  outer_ = &outer;
+}
+
 const std::string* CommandFiles::given(const std::string& path) const {
-  if (given_.empty()) return nullptr;
-  const auto found = given_.find(in_one_spelling(path));
-  return found == given_.end() ? nullptr : &found->second;
+  const auto found = given_.empty() ? given_.end() : given_.find(in_one_spelling(path));
+  if (found != given_.end()) return &found->second;
+  return outer_ == nullptr ? nullptr : outer_->given(path);
 }
 
 std::string CommandFiles::once(const std::string& path, const std::function<std::string()>& read) {
+  if (outer_ != nullptr) return outer_->once(path, read);
   const std::lock_guard lock(reading_);
   const auto known = once_.find(path);
   return known != once_.end() ? known->second : once_.emplace(path, read()).first->second;
 }
 
 void CommandFiles::will_write(const std::string& flag, const std::string& path) {
+  if (outer_ != nullptr) return outer_->will_write(flag, path);
   if (!disk_) throw InputError(flag, "cannot be written here: the reply holds the text");
   const std::lock_guard lock(lock_);
   for (const Written& other : written_) {
@@ -66,6 +73,7 @@ void CommandFiles::will_write(const std::string& flag, const std::string& path) 
 
 void CommandFiles::will_read(const std::string& path) {
   if (given(path) != nullptr) return;
+  if (outer_ != nullptr) return outer_->will_read(path);
   if (!disk_) throw InputError(path, "is not a file of the question: give its text under `files`");
   const std::lock_guard lock(lock_);
   std::error_code error;
@@ -78,6 +86,7 @@ void CommandFiles::will_read(const std::string& path) {
 }
 
 void CommandFiles::expect_unread(const std::string& path) {
+  if (outer_ != nullptr) return outer_->expect_unread(path);
   const std::lock_guard lock(lock_);
   for (const Written& file : written_) {
     if (file.path == path && file.read) throw InputError({*file.read});

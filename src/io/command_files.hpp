@@ -22,6 +22,8 @@ class CommandFiles {
  public:
   // `given`: texts by name, which stand in front of the disk's files. Without `disk` there are no others.
   explicit CommandFiles(const std::map<std::string, std::string>& given = {}, bool disk = true);
+  // The files of `outer`, with texts that stand in front of them. Keeps a reference to `outer`.
+  CommandFiles(CommandFiles& outer, const std::map<std::string, std::string>& given);
 
   [[nodiscard]] bool has_disk() const { return disk_; }
   [[nodiscard]] const std::string* given(const std::string& path) const;  // null: none of this name
@@ -42,6 +44,7 @@ class CommandFiles {
   };
   std::map<std::string, std::string> given_;
   bool disk_;
+  CommandFiles* outer_ = nullptr;
   std::mutex lock_;
   std::vector<Written> written_;
   std::mutex reading_;

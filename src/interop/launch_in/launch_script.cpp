@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/current.hpp"
 #include "headroom/core/contains.hpp"
 #include "headroom/core/count_text.hpp"
 #include "headroom/core/counts.hpp"
@@ -22,6 +23,7 @@
 #include "interop/launch_in/setting.hpp"
 #include "interop/launch_in/trainer_common.hpp"
 #include "interop/launch_in/trainer_flags.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -49,13 +51,15 @@ bool is_megatron(const Program& program, const std::vector<Written>& written) {
   return count >= 2 || (count >= 1 && program.name.starts_with("pretrain"));
 }
 
-std::string deepspeed_config(const Followed& script, const std::vector<Value>& words,
-                             const std::string& file) {
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (words[i].text() != "--deepspeed_config" && words[i].text() != "--deepspeed-config") continue;
-    const std::string& name = words[i + 1].text();
-    if (const auto found = script.written_files.find(name); found != script.written_files.end())
-      return shown(script, found->second.text());
+std::string deepspeed_config(const std::vector<Value>& words, const std::string& file) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i].text();
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string_view flag = std::string_view(word).substr(0, equals);
+    if (flag != "--deepspeed_config" && flag != "--deepspeed-config") continue;
+    const bool apart = equals == word.size();
+    if (apart && i + 1 == words.size()) continue;
+    const std::string name = apart ? words[i + 1].text() : word.substr(equals + 1);
     if (const auto place = place_in_script(name, file)) return read_file(*place);
   }
   return {};
@@ -93,7 +97,7 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
     if (!arguments.model.empty()) break;
     run.unresolved(fmt::format("{} is not beside the script", printable(name)), file_place(script, at));
   }
-  arguments.deepspeed_config = deepspeed_config(script, program.arguments, file);
+  arguments.deepspeed_config = deepspeed_config(program.arguments, file);
   arguments.written = std::move(written);
   arguments.program = program.name;
   rename_of_mindspeed(arguments.written);
@@ -215,6 +219,10 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   launch.accelerate = accelerate_settings(script, program, file);
   if (are_swift_words(program.name, launch.written)) rename_of_swift(launch);
   if (are_trl_words(program.name, launch.written)) defaults_of_trl(launch, file_place(script, program.at));
+  for (Written& setting : launch.written) {
+    if (setting.name == "deepspeed_config" && !has_flag(launch.written, "deepspeed"))
+      setting.name = "deepspeed";
+  }
   const bool of_openrlhf = are_openrlhf_words(launch.written);
   const Preferences preferences = preferences_in(program, launch.written);
   launch.pairs = preferences.pairs;
@@ -413,6 +421,9 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
 
 LaunchedRun read_launch_script(std::string_view text, const std::string& file, const LaunchOptions& options) {
   const Followed script = shell::follow(text, file, {options.arguments, options.environment});
+  // Readers find what the script writes where they would find it on the disk.
+  CommandFiles files(command_files(), files_written_by(script, file));
+  const Current<CommandFiles> while_reading(files);
   Starts starts = starts_of(script, file);
   std::vector<Found>& found = starts.runs;
   if (found.empty()) refuse_without_run(script, std::move(starts), file);

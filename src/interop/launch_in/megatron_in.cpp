@@ -284,8 +284,10 @@ void read_optimizer(const MegatronSettings& asked, RunBuilder& run) {
     const Written* const share = asked.find("optimizer_offload_fraction");
     if (share != nullptr && !share->unknown.empty())
       return asked.tell_unknown(*share, run, "optimizer_offload_fraction");
-    run.set("optimizer_offload_fraction", share == nullptr ? "1" : text_of_values(*share),
-            share == nullptr ? offload : share);
+    // DeepSpeed's configuration may state a share.
+    if (share != nullptr || !run.value("optimizer_offload_fraction"))
+      run.set("optimizer_offload_fraction", share == nullptr ? "1" : text_of_values(*share),
+              share == nullptr ? offload : share);
     // Its optimizer on the host keeps whole main parameters there [core/optimizer/cpu_offloading].
     if (run.value("main_params_dtype") == "remainder") run.drop("main_params_dtype");
   }
@@ -399,7 +401,11 @@ void read_deepspeed(const std::string& text, RunBuilder& run) {
     return zero.is_object() && zero.contains(key) && zero[key].is_object() &&
            zero[key].value("device", "none") == "cpu";
   };
-  if (on_host("offload_optimizer")) run.set("optimizer_offload_fraction", "1", nullptr);
+  if (on_host("offload_optimizer")) {
+    const Json ratio = zero["offload_optimizer"].value("ratio", Json(1));
+    const bool is_part = ratio.is_number() && ratio.get<double>() >= 0 && ratio.get<double>() <= 1;
+    run.set("optimizer_offload_fraction", is_part ? fmt::format("{}", ratio.get<double>()) : "1", nullptr);
+  }
   if (on_host("offload_param")) run.set("offload_parameters", "yes", nullptr);
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
@@ -90,6 +93,44 @@ std::optional<std::string> place_in_script(const std::string& name, const std::s
     if (is_regular_file(place.string())) return place.lexically_normal().string();
   }
   return std::nullopt;
+}
+
+namespace {
+
+// Returns the text with what only a run knows as configurations have it: ${NAME}, in JSON as a text.
+std::string with_references(const shell::Followed& script, std::string_view text, bool json) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != shell::mark_start) {
+      result += text[at];
+      continue;
+    }
+    const std::size_t end = std::min(text.find(shell::mark_end, at), text.size() - 1);
+    std::string name;
+    for (const char c : shown(script, text.substr(at, end - at + 1))) {
+      const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == ' ';
+      if (plain) name += c;
+    }
+    const std::size_t before = result.find_last_not_of(' ');
+    const bool bare = json && before != std::string::npos && std::string_view(":,[").find(result[before]) < 3;
+    result += fmt::format("{0}${{{1}}}{0}", bare ? "\"" : "", name);
+    at = end;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> files_written_by(const shell::Followed& script, const std::string& file) {
+  const fs::path folder = fs::path(file).parent_path();
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, text] : script.written_files) {
+    const std::string known = known_part(name);
+    if (known.empty() || known.ends_with('/')) continue;
+    texts[(folder / known).lexically_normal().string()] =
+        with_references(script, text.text(), known.ends_with(".json"));
+  }
+  return texts;
 }
 
 std::string configuration_of(const Program& program, const std::string& file) {

@@ -1,6 +1,7 @@
 // Configurations that a script names: where they lie, and what its words change in them.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@ namespace headroom {
 // Where a file is that a script names: from the script's folder or one above, or by its name alone beside the script.
 // What only a run knows at the start of the name is left out. None: it is not there.
 std::optional<std::string> place_in_script(const std::string& name, const std::string& file);
+
+// Texts that a script writes into files, by the places where place_in_script() looks for them.
+std::map<std::string, std::string> files_written_by(const shell::Followed& script, const std::string& file);
 
 // The configuration of a framework that a program is told: "-m axolotl.cli.train run.yaml", "--job.config_file run.toml",
 // CONFIG_FILE=run.toml. It lies where the script says, from its folder or one above, or beside it. Empty: there is none.
