@@ -307,4 +307,48 @@ TEST_CASE("around: torchtune's builders of Gemma 2, whose names are Gemma's in o
   CHECK(first.model->name != "gemma-2-2b");
 }
 
+TEST_CASE("around: accelerate starts DeepSpeed at stage 2 where its file names no stage") {
+  const LaunchFolder folder;
+  folder.with("ds.yaml", "distributed_type: DEEPSPEED\nmixed_precision: bf16\nnum_processes: 8\n");
+  const LaunchedRun run = read_launched_run(folder.with(
+      "run.sh",
+      "accelerate launch --config_file ds.yaml dpo.py --model_name_or_path meta-llama/Llama-3.1-8B "
+      "--per_device_train_batch_size 1 --max_length 1024\n"));
+  CHECK(run.software == "deepspeed-2025");
+  CHECK(value_in(run, "data_sharding") == "zero2");
+}
+
+TEST_CASE("around: LLaMA-Factory's program trains by one command, also as a module") {
+  const LaunchFolder folder;
+  folder.with("sft.yaml",
+              "model_name_or_path: meta-llama/Llama-3.1-8B\nstage: sft\nfinetuning_type: full\n"
+              "template: llama3\ncutoff_len: 2048\nper_device_train_batch_size: 1\nbf16: true\n");
+  const LaunchedRun run =
+      read_launched_run(folder.with("run.sh",
+                                    "llamafactory-cli chat --model_name_or_path Qwen/Qwen3-8B --template "
+                                    "qwen\nexport NPROC_PER_NODE=4\npython -m llamafactory.cli train "
+                                    "sft.yaml\nllamafactory-cli export merge.yaml\n"));
+  CHECK(run.framework == "LLaMA-Factory");
+  CHECK(value_in(run, "micro_batch") == "1");
+  CHECK(run.devices == 4);
+}
+
+TEST_CASE("around: DeepSpeed's own flag, FP32 and the batch that the Trainer compares") {
+  const LaunchFolder folder;
+  folder.with("ds.json", R"({"train_batch_size": 64, "zero_optimization": {"stage": 1}})");
+  const std::string start =
+      "deepspeed --num_gpus 8 train.py --model_name_or_path meta-llama/Llama-3.2-1B "
+      "--per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_length 1024 ";
+  const LaunchedRun run = read_launched_run(folder.with("run.sh", start + "--deepspeed_config ds.json\n"));
+  CHECK(value_in(run, "data_sharding") == "zero1");
+  const LaunchedRun trainer = read_launched_run(folder.with("run.sh", start + "--deepspeed ds.json\n"));
+  CHECK(says(trainer, "FP32 under DeepSpeed is not modelled"));
+  const auto refusal = batch_refusal(trainer, 8);
+  REQUIRE(refusal);
+  CHECK(refusal->rule == "must be microbatch x accumulation x DP (64 is not 8 x 2 x 8 = 128)");
+  const LaunchedRun half =
+      read_launched_run(folder.with("run.sh", start + "--bf16 True --deepspeed ds.json\n"));
+  CHECK_FALSE(says(half, "FP32 under DeepSpeed"));
+}
+
 }  // namespace headroom::tests

@@ -153,7 +153,7 @@ void take_accelerate(TreeRun& run, RunScale& scale) {
   const Written* const file_of_deepspeed = run.find({"deepspeed_config.deepspeed_config_file"});
   if (file_of_deepspeed != nullptr) {
     take_deepspeed_of(run, "deepspeed_config.deepspeed_config_file", scale);
-  } else if (run.has_below("deepspeed_config")) {
+  } else if (run.has_below("deepspeed_config") || (type == "deepspeed" && !builder.value("data_sharding"))) {
     const Written* const stage = run.find({"deepspeed_config.zero_stage"}, "data_sharding");
     take_zero_stage(run.count("deepspeed_config.zero_stage").value_or(2), stage, builder);
     if (stage == nullptr && !run.is_open({"deepspeed_config.zero_stage"}))

@@ -169,6 +169,12 @@ LaunchedRun read_tree_file(std::string_view text, const std::string& file, const
   return run;
 }
 
+namespace {
+constexpr std::string_view other_python =
+    ", as files of torchtitan, NeMo and Megatron-Bridge have: give the script or the configuration that "
+    "starts the job";
+}
+
 LaunchedRun read_python_config(std::string_view text, const std::string& file, const std::string& function,
                                const LaunchOptions& options) {
   std::string name = function;
@@ -180,10 +186,8 @@ LaunchedRun read_python_config(std::string_view text, const std::string& file, c
     else if (std::any_of(functions.begin(), functions.end(), is_recipe))
       name = "pretrain_recipe";
     else if (functions.empty())
-      throw InputError(
-          file,
-          "has no function that returns a configuration without arguments, as those of torchtitan, NeMo and "
-          "Megatron-Bridge do: other Python files are not read");
+      throw InputError(file, "has no function that takes no arguments and returns a configuration" +
+                                 std::string(other_python));
     else
       throw InputError(file, fmt::format("has several configurations: name one as {}::FUNCTION, of {}", file,
                                          fmt::join(functions, ", ")));
@@ -194,6 +198,9 @@ LaunchedRun read_python_config(std::string_view text, const std::string& file, c
     return read_file(path.string());
   };
   PythonResult result = call_python(text, file, name, beside);
+  if (result.root.members.empty() && result.root.text.empty())
+    throw InputError(
+        file, fmt::format("has no configuration in what '{}' returns{}", printable(name), other_python));
   TreeNode of_function;
   of_function.kind = TreeKind::scalar;
   of_function.key = "::function";

@@ -55,7 +55,7 @@ class Words {
       } else if (is_python(name)) {
         ++at_;
         if (const std::optional<bool> found = read_python()) return *found;
-      } else if (is_own_launcher(name) || trains_as_swift(name) ||
+      } else if ((is_own_launcher(name) && !serves_as_factory(name)) || trains_as_swift(name) ||
                  (name.ends_with(".py") && word.find(' ') == std::string::npos)) {
         return take_program();
       } else {
@@ -76,6 +76,19 @@ class Words {
     constexpr std::array<std::string_view, 6> names{
         "llamafactory-cli", "axolotl", "composer", "trl", "run_train.sh", "run_llama_train.sh"};
     return contains(names, name);
+  }
+
+  // Returns whether a command of LLaMA-Factory's program does not train.
+  [[nodiscard]] bool serves_as_factory(std::string_view name) const {
+    constexpr std::array<std::string_view, 9> commands{"api",   "chat", "eval",    "export", "webchat",
+                                                       "webui", "env",  "version", "help"};
+    return name == "llamafactory-cli" && at_ + 1 < words_.size() &&
+           contains(commands, std::string_view(words_[at_ + 1].text()));
+  }
+
+  // LLaMA-Factory's program as a module: llamafactory.cli.
+  static bool is_factory_module(std::string_view name) {
+    return name == "llamafactory.cli" || name == "llmtuner.cli" || name.ends_with("llamafactory/cli.py");
   }
 
   // ms-swift's programs, of whose other commands (infer, export) none trains.
@@ -125,7 +138,10 @@ class Words {
   bool take_program() {
     if (const std::optional<bool> found = read_wrapped()) return *found;
     const std::string of_swift = swift_program(words_[at_].text());
-    program_.name = of_swift.empty() ? std::string(base_name(words_[at_].text())) : of_swift;
+    program_.name = !of_swift.empty()                       ? of_swift
+                    : is_factory_module(words_[at_].text()) ? std::string("llamafactory-cli")
+                                                            : std::string(base_name(words_[at_].text()));
+    if (serves_as_factory(program_.name)) return false;
     program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
     if (program_.name == "trl") split_for_accelerate();
     return true;

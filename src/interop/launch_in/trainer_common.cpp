@@ -126,17 +126,17 @@ void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const W
 
 void take_quantization(TreeRun& run, bool adapter) {
   RunBuilder& builder = run.builder();
-  const Written* four = run.find({"load_in_4bit", "use_qlora", "q_lora"});
+  const Written* four = run.find({"load_in_4bit", "use_qlora", "q_lora", "use_4bit_quantization"});
   // axolotl's adapter: qlora, which needs load_in_4bit.
   if (const Written* const kind = run.find("adapter");
       four == nullptr && kind != nullptr && text_of_values(*kind) == "qlora")
     four = kind;
-  const Written* const eight = run.find("load_in_8bit");
+  const Written* const eight = run.find({"load_in_8bit", "use_8bit_quantization"});
   const Written* const bits = run.find("quantization_bit");
   const bool by_bits = bits != nullptr && text_of_values(*bits) == "4";
-  // Names of LLaMA-Factory, TRL and axolotl; our own launches write them.
-  const Written* const nested = run.find(
-      {"double_quantization", "use_bnb_nested_quant", "bnb_config_kwargs.bnb_4bit_use_double_quant"});
+  // Names of LLaMA-Factory, TRL, PEFT's examples and axolotl; our own launches write them.
+  const Written* const nested = run.find({"double_quantization", "use_bnb_nested_quant", "use_nested_quant",
+                                          "bnb_config_kwargs.bnb_4bit_use_double_quant"});
   const char* const base = nested != nullptr && !is_on(*nested) ? "nf4_single" : "nf4";
   if (adapter && four != nullptr && is_on(*four)) builder.set("base_dtype", base, four);
   if (adapter && by_bits) builder.set("base_dtype", base, bits);
@@ -185,6 +185,11 @@ bool has_fsdp(const TreeRun& run, const std::string& config_name) {
 void take_sharding(TreeRun& run, RunScale& scale) {
   if (run.has("deepspeed") || run.has_below("deepspeed")) {
     take_deepspeed_of(run, "deepspeed", scale);
+    if (!run.builder().value("precision") && run.builder().so_far().framework == "Hugging Face Trainer")
+      run.builder().assume(
+          "neither bf16 nor fp16 is on: FP32 under DeepSpeed is not modelled, and BF16 is taken, with half "
+          "the bytes "
+          "of activations");
     const Written* const unsloth = run.find("use_unsloth");
     if (unsloth != nullptr && is_on(*unsloth) && run.builder().value("data_sharding") == "zero3") {
       run.builder().refuse({.fields = {"data_sharding"},

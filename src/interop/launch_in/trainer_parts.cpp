@@ -327,7 +327,7 @@ void refuse_both_enabled(TreeRun& run) {
 void take_stated_batches(TreeRun& run, RunScale& scale, std::string_view source,
                          std::optional<std::int64_t> accumulation) {
   RunBuilder& builder = run.builder();
-  const auto micro = run.above_zero({"train_micro_batch_size_per_gpu"}, "micro_batch");
+  auto micro = run.above_zero({"train_micro_batch_size_per_gpu"}, "micro_batch");
   const auto batch = run.above_zero({"train_batch_size"}, "global_batch");
   if (micro) {
     scale.micro = micro;
@@ -337,6 +337,11 @@ void take_stated_batches(TreeRun& run, RunScale& scale, std::string_view source,
     accumulation = stated;
   if (accumulation) scale.accumulation = accumulation;
   if (!batch) return;
+  // The Trainer compares the batch with its own sizes [transformers, integrations/deepspeed.py, trainer_config_process].
+  if (!micro && builder.so_far().framework == "Hugging Face Trainer") {
+    micro = scale.micro;
+    accumulation = accumulation ? accumulation : scale.accumulation;
+  }
   const Written* const at = run.find("train_batch_size");
   scale.global = batch;
   builder.set("global_batch", std::to_string(*batch), at);
