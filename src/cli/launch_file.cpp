@@ -332,6 +332,11 @@ void take_launch_file(RequestFlags& flags, SystemFlags& system) {
     flags.places["--devices"] = printable(flags.model) + ": its GPUs";
   }
   if (!flags.text("global_batch")) flags.text("global_batch") = batch_of(run, flags);
+  if (!flags.text("global_batch"))
+    say(fmt::format(
+        "{}: assumed: each replica sums 4 microbatches for each pipeline rank: the file does not say the "
+        "global batch (--global-batch N)",
+        printable(flags.model)));
   take_stack(run, flags, system);
 }
 

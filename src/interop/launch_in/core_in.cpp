@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/reading.hpp"
+#include "interop/launch_in/bridge_recipe.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/titan_parts.hpp"
@@ -160,9 +161,29 @@ void take_nemo_words(TreeRun& run) {
     run.builder().set("data_sharding", "zero1", optimizer);
 }
 
+// The recipe that a command starts from, if this program has it.
+void take_started_recipe(const RecipeWords& words, const FilePlace& place, RunScale& scale,
+                         RunBuilder& builder) {
+  if (!words.gpu.empty()) builder.system(words.gpu);
+  if (const std::optional<Recipe> recipe = recipe_of(words)) {
+    fill_from_recipe(*recipe, scale, builder);
+    builder.imply(fmt::format("what the command does not say is that of the recipe {}@{}", recipe->name,
+                              recipe->releases.back()));
+  } else {
+    builder.unresolved(
+        fmt::format(
+            "starts from the recipe {}, which is not at hand: settings that are not written here come "
+            "from there",
+            printable(words.name)),
+        place);
+  }
+}
+
 LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, const LaunchOptions& options,
                         const std::string& framework, bool recipe, RunScale scale = {}) {
   RunBuilder builder(place.file, framework, "nemo-2025");
+  const std::optional<RecipeWords> started = recipe ? std::nullopt : take_recipe_words(written);
+  if (started && started->devices && !scale.devices) scale.devices = started->devices;
   // "_with_global_batch_size(recipe(), 1024)" changes that alone.
   std::string base;
   std::string function;
@@ -228,9 +249,10 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   take_core(run, scale, {.expert_tensor_is_one = true});
   if (!recipe) take_bridge_precision(run);
   take_nemo_words(run);
-  const std::string said =
-      function + ' ' + base + ' ' + classes + ' ' +
-      run.text({"recipe", "hf_path", "pretrained_checkpoint", "checkpoint.pretrained_checkpoint"});
+  const std::string said = function + ' ' + base + ' ' + classes + ' ' + (started ? started->name : "") +
+                           ' ' +
+                           run.text({"recipe", "hf_path", "pretrained_checkpoint",
+                                     "checkpoint.pretrained_checkpoint", "restore_from_path"});
   std::string name = model_in(said);
   if (name.empty())
     name = model_in(said + ' ' + (recipe ? place.file.substr(place.file.rfind('/') + 1) : place.file));
@@ -244,13 +266,14 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
     builder.set("gradient_dtype", "bf16", nullptr);
     builder.imply("performance recipes of Megatron-Bridge reduce gradients in bf16");
   }
+  if (started) take_started_recipe(*started, place, scale, builder);
   const bool grid =
       builder.count("tensor_parallel").value_or(1) > 1 && builder.count("expert_parallel").value_or(1) > 1;
   if (recipe && grid && !builder.value("sequence_parallel")) {
     builder.set("sequence_parallel", "yes", nullptr);
     builder.imply("sequence parallelism is on, as in the base recipe: experts with TP need it");
   }
-  if (recipe && !builder.value("data_sharding")) {
+  if ((recipe || started) && !builder.value("data_sharding")) {
     builder.set("data_sharding", "zero1", nullptr);
     builder.imply("recipes take the distributed optimizer where it is not written");
   }
@@ -276,6 +299,25 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
       {"()"},
       {"called"},
       {"*.()"},
+      // Of the programs that start recipes.
+      {"account"},
+      {"partition"},
+      {"time_limit"},
+      {"container_image"},
+      {"custom_*"},
+      {"hf_token"},
+      {"wandb_*"},
+      {"log_dir"},
+      {"gpus_per_node"},
+      {"task"},
+      {"domain"},
+      {"packager"},
+      {"dryrun"},
+      {"detach"},
+      {"offline"},
+      {"source"},
+      {"use_recipes"},
+      {"step_func"},
       {"tokenizer*"},
       {"checkpoint.*"},
       {"logger.*"},
@@ -295,6 +337,15 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
       {"accelerator"},
       {"recipe"},
       {"packed_sequence*"},
+      {"data.train_ds.*"},
+      {"data.validation_ds.*"},
+      {"data.test_ds.*"},
+      {"exp_manager.*"},
+      {"cluster_type"},
+      {"answer_only_loss"},
+      {"megatron_amp_O2"},
+      {"restore_from_path"},
+      {"sft.*"},
       {"dataset_kwargs.*"},
       {"hf_path"},
       {"limit_*"},
@@ -333,6 +384,29 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
 
 }  // namespace
 
+namespace {
+
+// Fine-tuning of NeMo 1 and NeMo-Aligner takes batches and lengths from the training data, over the model's own [NeMo,
+// megatron_gpt_finetuning.py; NeMo-Aligner, train_gpt_sft.py].
+void take_training_data(std::vector<Written>& written) {
+  constexpr std::array<std::array<std::string_view, 2>, 3> names{{
+      {"model.data.train_ds.micro_batch_size", "model.micro_batch_size"},
+      {"model.data.train_ds.global_batch_size", "model.global_batch_size"},
+      {"model.data.train_ds.max_seq_length", "model.encoder_seq_length"},
+  }};
+  for (const auto& [theirs, ours] : names) {
+    const auto of_data =
+        std::find_if(written.begin(), written.end(), [&](const Written& it) { return it.name == theirs; });
+    if (of_data == written.end() || is_null(*of_data)) continue;
+    Written setting = *of_data;
+    setting.name = std::string(ours);
+    std::erase_if(written, [&](const Written& it) { return it.name == theirs || it.name == ours; });
+    written.push_back(std::move(setting));
+  }
+}
+
+}  // namespace
+
 LaunchedRun read_nemo_recipe(const TreeFile& file, const LaunchOptions& options) {
   const bool bridge = file.file.find("bridge") != std::string::npos ||
                       member_of(file.root, "train") != nullptr ||
@@ -349,6 +423,7 @@ LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& opti
 LaunchedRun read_bridge_words(std::vector<Written> written, std::optional<std::int64_t> devices,
                               const std::string& file, const LaunchOptions& options) {
   written = last_of_each(std::move(written));
+  take_training_data(written);
   for (Written& setting : written) {  // "model.recompute_modules=[moe_act,mlp]"
     const std::string text = text_of_values(setting);
     const bool modules = setting.name.ends_with("_modules") || setting.name.ends_with("_scope");

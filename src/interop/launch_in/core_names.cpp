@@ -166,6 +166,8 @@ void take_peft(TreeRun& run, std::string_view group, std::int64_t rank_default) 
   const Written* const targets = run.find({named("target_modules"), named("lora_tuning.target_modules")});
   const Written* const scheme = run.find({named("peft_scheme"), named("()")});
   if (!rank && targets == nullptr && scheme == nullptr) return;
+  // All weights are trained, whatever is set for adapters [NeMo, megatron_gpt_finetuning.py].
+  if (scheme != nullptr && (lower_case(text_of_values(*scheme)) == "none" || is_null(*scheme))) return;
   builder.set(
       "lora_rank", std::to_string(rank.value_or(rank_default)),
       rank ? run.find({named("dim"), named("adapter_dim"), named("lora_tuning.adapter_dim")}) : scheme);

@@ -10,6 +10,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/joined.hpp"
+#include "interop/launch_in/bridge_recipe.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/megatron_forks.hpp"
 #include "interop/launch_in/megatron_in.hpp"
@@ -120,6 +121,7 @@ bool is_verl(std::string_view name, const std::vector<Written>& written) {
 std::optional<Reader> reader_of(const Program& program, const std::vector<Written>& written,
                                 const std::string& config) {
   if (is_verl(program.name, written)) return Reader::verl;
+  if (runs_bridge_recipe(program.name)) return Reader::bridge;
   if (program.name == "swift" || program.name == "megatron" || are_openrlhf_words(written))
     return Reader::trainer;
   // Overrides that state a whole model, without a recipe in front.
@@ -323,6 +325,9 @@ Starts starts_of(const Followed& script, const std::string& file) {
     }
     Found one;
     one.program = std::move(*program);
+    if (runs_bridge_recipe(one.program.name)) {
+      for (Value& word : one.program.arguments) word = Value(full_bridge_flag(word.text()), word.place());
+    }
     one.written = written_in(script, one.program.arguments, one.extra);
     one.config = configuration_of(one.program, file);
     one.allocator = allocator_of(script, started);
@@ -346,6 +351,9 @@ Starts starts_of(const Followed& script, const std::string& file) {
   if (starts.others.size() > most) starts.others.resize(most);
   if (!starts.others.empty()) rule += "; it starts " + joined(starts.others, ", ");
   if (!starts.alone.empty()) rule += "; " + starts.alone.front();
+  if (script.exit && starts.others.empty())
+    rule += fmt::format("; it exits in line {} (is a variable that it asks for given with --env NAME=VALUE?)",
+                        script.exit->line);
   for (const auto& [name, at] : script.missing_files)
     rule += fmt::format("; {} is not beside it", printable(name));
   if (const std::string need = need_of_conditions(script); !need.empty()) rule += "; a condition " + need;
@@ -370,7 +378,9 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       std::optional<std::int64_t> devices;
       read_sizes(script, one.program, job, devices);
       run = read_bridge_words(std::move(one.written), devices, file, options);
-      if (one.program.name.find("megatron_gpt_") != std::string::npos) run.framework = "NeMo";
+      const bool of_nemo = one.program.name.find("megatron_gpt_") != std::string::npos ||
+                           one.program.name.starts_with("train_gpt_");  // NeMo-Aligner's
+      if (of_nemo) run.framework = "NeMo";
       add_remarks(job, run);
       break;
     }

@@ -327,7 +327,10 @@ std::optional<Flow> Interpreter::run_builtin(const Node& node, std::vector<Value
     return text.empty() ? Flow::goes_on : run_value(text);
   }
   if (is("source", ".")) return source(words);
-  if (is("exit")) return Flow::exits;
+  if (is("exit")) {
+    followed_.exit = here();
+    return Flow::exits;
+  }
   if (is("return")) return Flow::returns;
   if (is("break")) return Flow::breaks;
   if (is("continue")) return Flow::continues;

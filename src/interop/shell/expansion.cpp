@@ -323,7 +323,9 @@ void Expansion::add_parameter(std::string_view inside, bool quoted) {
     const bool is_set = !values.empty() && (!colon || !shell_.plain(values.front().text()).empty()) &&
                         !(only_mark(values.front().text()) && shell_.plain(values.front().text()).empty());
     if (sign == '+') return is_set ? add_default(word, quoted) : void();
-    if (is_set || sign == '?') return add_values(values, quoted, joins);
+    if (is_set) return add_values(values, quoted, joins);
+    // A run without it ends here: whoever starts the script sets it.
+    if (sign == '?') return add_value(Value(shell_.mark(Source::environment, "$" + name), at_), quoted);
     if (sign == '-') return add_default(word, quoted);
     Value value(text_of(word), at_);
     if (!name.empty() && is_name_start(name.front()) && !has_index) shell_.set(name, value);

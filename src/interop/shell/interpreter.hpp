@@ -52,6 +52,7 @@ struct Followed {
   std::vector<std::string> files;              // names of those that were read, by Place::file
   std::map<std::string, Value> written_files;  // by name, what the script writes into them
   JobSizes job;                                // of lines #SBATCH
+  std::optional<Place> exit;                   // that ended it
   std::vector<std::pair<std::string, Place>> missing_files;
 };
 

@@ -1,0 +1,39 @@
+// Recipes of Megatron-Bridge that a command starts from: those that ship with this program fill what the command does not say.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/io/recipes_file.hpp"
+#include "interop/launch_in/tree_run.hpp"
+
+namespace headroom {
+
+// Whether a program of Megatron-Bridge runs a recipe: scripts/training/run_recipe.py, scripts/performance/setup_experiment.py.
+bool runs_bridge_recipe(std::string_view program);
+
+// Its short flags in full: --model_family_name for -m. Returns others as they are.
+std::string full_bridge_flag(const std::string& word);
+
+// What a command or a function's name says of a performance recipe.
+struct RecipeWords {
+  std::string name;     // as it is told: "llama3 70b", "llama3_70b_pretrain_64gpu_h100_bf16_config"
+  std::string model;    // "llama-3-70b"; empty: not known here
+  std::string gpu;      // "h100"
+  std::string dtype;    // "bf16", "fp8_cs"
+  std::string variant;  // "v2"; empty: the default
+  std::optional<std::int64_t> devices;
+};
+
+// Takes the flags that select a recipe out of a command's settings. Returns nothing where none does.
+std::optional<RecipeWords> take_recipe_words(std::vector<Written>& written);
+
+// Returns the recipe of the last release, for the nearest number of GPUs if it has several; nothing if none matches.
+std::optional<Recipe> recipe_of(const RecipeWords& words);
+
+// Sets what nothing has set yet as the recipe does. The global batch grows with the GPUs.
+void fill_from_recipe(const Recipe& recipe, RunScale& scale, RunBuilder& builder);
+
+}  // namespace headroom
