@@ -279,7 +279,8 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   }
   if (recipe && !builder.value("sequence") && !performance && !base.empty())
     builder.assume("the base recipe is not in this file: its other settings are unknown");
-  if (!base.empty() && recipe && base.find("_config") != std::string::npos)
+  const bool of_other_file = base.find("_config") != std::string::npos || base.ends_with("_recipe");
+  if (recipe && of_other_file)
     builder.unresolved(
         fmt::format(
             "starts from {}, which is not in this file: settings that are not written here come from there",

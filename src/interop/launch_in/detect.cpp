@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/contains.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/python.hpp"
 #include "interop/launch_in/readers.hpp"
+#include "interop/launch_in/trainer_script.hpp"
 #include "io/command_files.hpp"
 #include "io/text.hpp"
 
@@ -170,37 +172,63 @@ LaunchedRun read_tree_file(std::string_view text, const std::string& file, const
 }
 
 namespace {
+
 constexpr std::string_view other_python =
-    ", as files of torchtitan, NeMo and Megatron-Bridge have: give the script or the configuration that "
-    "starts the job";
+    ", as files of torchtitan, NeMo and Megatron-Bridge have, and makes no arguments of a Trainer: give the "
+    "script "
+    "or the configuration that starts the job";
+
+// Returns the function whose configuration a file has: the only one, or that of pretraining.
+std::string function_of(std::string_view text, const std::string& file) {
+  const std::vector<std::string> functions = python_functions(text, file);
+  if (functions.size() == 1) return functions.front();
+  if (contains(functions, std::string("pretrain_recipe"))) return "pretrain_recipe";
+  if (functions.empty())
+    throw InputError(file, "has no function that takes no arguments and returns a configuration" +
+                               std::string(other_python));
+  throw InputError(file, fmt::format("has several configurations: name one as {}::FUNCTION, of {}", file,
+                                     fmt::join(functions, ", ")));
 }
+
+// Returns the recipe that a program hands to NeMo-Run: "run.run(recipe, executor=...)", "experiment.add(recipe)".
+std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::string& file,
+                                             const std::string& function) {
+  const auto starts = [](std::string_view called) {
+    return called == "run.run" || called.ends_with("Experiment.add") || called.ends_with("exp.add");
+  };
+  PythonResult result = run_python(text, file, starts, {.flags = {}, .function = function});
+  for (TreeNode& call : result.root.members) {
+    TreeNode* const recipe = member_of(call, "0");
+    if (recipe == nullptr || recipe->members.empty()) continue;
+    TreeNode root = std::move(*recipe);
+    result.root = std::move(root);
+    return result;
+  }
+  return std::nullopt;
+}
+
+PythonResult configuration_in(std::string_view text, const std::string& file, const std::string& function) {
+  PythonResult result = call_python(text, file, function);
+  if (!result.root.members.empty() || !result.root.text.empty()) return result;
+  if (std::optional<PythonResult> started = recipe_that_runs(text, file, function))
+    return std::move(*started);
+  throw InputError(
+      file, fmt::format("has no configuration in what '{}' returns{}", printable(function), other_python));
+}
+
+}  // namespace
 
 LaunchedRun read_python_config(std::string_view text, const std::string& file, const std::string& function,
                                const LaunchOptions& options) {
   std::string name = function;
+  std::optional<PythonResult> started;
   if (name.empty()) {
-    const std::vector<std::string> functions = python_functions(text, file);
-    const auto is_recipe = [](const std::string& it) { return it == "pretrain_recipe"; };
-    if (functions.size() == 1)
-      name = functions.front();
-    else if (std::any_of(functions.begin(), functions.end(), is_recipe))
-      name = "pretrain_recipe";
-    else if (functions.empty())
-      throw InputError(file, "has no function that takes no arguments and returns a configuration" +
-                                 std::string(other_python));
-    else
-      throw InputError(file, fmt::format("has several configurations: name one as {}::FUNCTION, of {}", file,
-                                         fmt::join(functions, ", ")));
+    if (std::optional<TrainerLaunch> launch = trainer_script(text, file))
+      return read_trainer_script(std::move(*launch), file, options);
+    started = recipe_that_runs(text, file, "");
+    if (!started) name = function_of(text, file);
   }
-  const PythonModules beside = [&](const std::string& module) -> std::optional<std::string> {
-    const std::filesystem::path path = std::filesystem::path(file).parent_path() / (module + ".py");
-    if (!is_regular_file(path.string())) return std::nullopt;
-    return read_file(path.string());
-  };
-  PythonResult result = call_python(text, file, name, beside);
-  if (result.root.members.empty() && result.root.text.empty())
-    throw InputError(
-        file, fmt::format("has no configuration in what '{}' returns{}", printable(name), other_python));
+  PythonResult result = started ? std::move(*started) : configuration_in(text, file, name);
   TreeNode of_function;
   of_function.kind = TreeKind::scalar;
   of_function.key = "::function";

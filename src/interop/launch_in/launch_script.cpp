@@ -24,6 +24,7 @@
 #include "interop/launch_in/setting.hpp"
 #include "interop/launch_in/trainer_common.hpp"
 #include "interop/launch_in/trainer_flags.hpp"
+#include "interop/launch_in/trainer_script.hpp"
 #include "io/command_files.hpp"
 #include "io/text.hpp"
 
@@ -108,7 +109,7 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
 }
 
 // What reads the run that a program starts.
-enum class Reader : std::uint8_t { megatron, bridge, verl, configuration, trainer, engine };
+enum class Reader : std::uint8_t { megatron, bridge, verl, configuration, trainer, engine, python };
 
 // verl's own programs, and others with the settings of its trainers [recipe.dapo.main_dapo].
 bool is_verl(std::string_view name, const std::vector<Written>& written) {
@@ -175,7 +176,7 @@ Preferences preferences_in(const Program& program, const std::vector<Written>& w
   return preferences_of(commands ? program.arguments.front().text() : program.name, written);
 }
 
-LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
+LaunchedRun read_trainer(const Followed& script, const Program& program, TrainerLaunch launch,
                          const std::string& file, const LaunchOptions& options);
 
 LaunchedRun read_configuration(const Followed& script, const Program& program, std::vector<Written> written,
@@ -187,7 +188,7 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, s
       (of_program || !accelerate_settings(script, program, file).empty())) {
     std::vector<Written> all = flattened(parse_tree(read_file(config), config), config);
     for (Written& own : overrides_of(std::move(written), config)) all.push_back(std::move(own));
-    return read_trainer(script, program, std::move(all), file, options);
+    return read_trainer(script, program, {.written = std::move(all)}, file, options);
   }
   RunBuilder job(file, "", "");
   std::optional<std::int64_t> devices;
@@ -211,10 +212,9 @@ LaunchedRun read_configuration(const Followed& script, const Program& program, s
   return run;
 }
 
-LaunchedRun read_trainer(const Followed& script, const Program& program, std::vector<Written> written,
+LaunchedRun read_trainer(const Followed& script, const Program& program, TrainerLaunch launch,
                          const std::string& file, const LaunchOptions& options) {
   RunBuilder job(file, "", "");
-  TrainerLaunch launch{.written = std::move(written)};
   launch.open_conditions = need_of_conditions(script);
   read_sizes(script, program, job, launch.devices);
   launch.devices_per_node = job.so_far().devices_per_node;
@@ -227,8 +227,8 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, std::ve
   }
   const bool of_openrlhf = are_openrlhf_words(launch.written);
   const Preferences preferences = preferences_in(program, launch.written);
-  launch.pairs = preferences.pairs;
-  launch.reference = preferences.reference;
+  launch.pairs = launch.pairs || preferences.pairs;
+  launch.reference = launch.reference || preferences.reference;
   if (of_openrlhf) rename_of_openrlhf(launch, preferences.pairs || preferences.reference);
   rename_of_deepspeed_chat(launch);
   LaunchedRun run = program.name == "megatron" ? read_swift_megatron(std::move(launch), file, options)
@@ -289,10 +289,11 @@ struct Found {
   std::string model;  // of Megatron-MoE-ModelZoo
   std::optional<std::int64_t> devices;
   Reader reader = Reader::megatron;
-  std::string config;                // of Reader::configuration
-  std::optional<Written> allocator;  // PYTORCH_CUDA_ALLOC_CONF
-  std::vector<Written> environment;  // of checked_variables
-  std::string of_defaults;           // of Megatron-MoE-ModelZoo
+  std::string config;                      // of Reader::configuration
+  std::optional<TrainerLaunch> of_python;  // of Reader::python
+  std::optional<Written> allocator;        // PYTORCH_CUDA_ALLOC_CONF
+  std::vector<Written> environment;        // of checked_variables
+  std::string of_defaults;                 // of Megatron-MoE-ModelZoo
 };
 
 struct Starts {
@@ -300,6 +301,23 @@ struct Starts {
   std::vector<std::string> others;  // programs that are no training runs
   std::vector<std::string> alone;   // launchers without a program
 };
+
+// The settings of a Trainer that a Python script beside this one writes out.
+std::optional<TrainerLaunch> launch_of_python(const Program& program, const std::vector<Written>& written,
+                                              const std::string& file) {
+  if (!program.name.ends_with(".py")) return std::nullopt;
+  const std::optional<std::string> place = place_in_script(program.path, file);
+  if (!place) return std::nullopt;
+  PythonFlags flags;
+  for (const Written& it : written) {
+    if (it.as_written.starts_with("--") && it.unknown.empty()) flags[it.name] = text_of_values(it);
+  }
+  try {
+    return trainer_script(read_file(*place), *place, flags);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
 
 Starts starts_of(const Followed& script, const std::string& file) {
   Starts starts;
@@ -334,6 +352,9 @@ Starts starts_of(const Followed& script, const std::string& file) {
     one.environment = checked_environment(script, started);
     if (const auto reader = reader_of(one.program, one.written, one.config)) {
       one.reader = *reader;
+      starts.runs.push_back(std::move(one));
+    } else if (one.of_python = launch_of_python(one.program, one.written, file); one.of_python) {
+      one.reader = Reader::python;
       starts.runs.push_back(std::move(one));
     } else {
       starts.others.push_back(
@@ -400,12 +421,15 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
     case Reader::configuration:
       run = read_configuration(script, one.program, std::move(one.written), one.config, file, options);
       break;
+    case Reader::python:
+      run = read_trainer(script, one.program, std::move(*one.of_python), file, options);
+      break;
     case Reader::trainer:
-      run = read_trainer(script, one.program, std::move(one.written), file, options);
+      run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
       break;
     case Reader::engine:
       rename_for_trainer(one.written);
-      run = read_trainer(script, one.program, std::move(one.written), file, options);
+      run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
       run.framework = "DeepSpeed";
       break;
   }

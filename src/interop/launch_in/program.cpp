@@ -137,7 +137,8 @@ class Words {
 
   bool take_program() {
     if (const std::optional<bool> found = read_wrapped()) return *found;
-    const std::string of_swift = swift_program(words_[at_].text());
+    program_.path = words_[at_].text();
+    const std::string of_swift = swift_program(program_.path);
     program_.name = !of_swift.empty()                       ? of_swift
                     : is_factory_module(words_[at_].text()) ? std::string("llamafactory-cli")
                                                             : std::string(base_name(words_[at_].text()));

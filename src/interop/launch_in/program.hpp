@@ -13,6 +13,7 @@ namespace headroom {
 
 struct Program {
   std::string name;  // "pretrain_gpt.py", or a module: "verl.trainer.main_ppo"
+  std::string path;  // as the command has it: "src/pretrain_gpt.py"
   std::vector<shell::Value> arguments;
   std::vector<std::string> launchers;  // "srun", "torchrun"
   std::vector<std::pair<std::string, std::string>> environment;

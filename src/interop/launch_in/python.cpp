@@ -1,10 +1,12 @@
 #include "interop/launch_in/python.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "interop/launch_in/python_interpreter.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -52,6 +54,23 @@ class TreeMaker {
   std::size_t nodes_ = 0;
 };
 
+// Returns the modules in the folder of a file.
+PythonModules modules_beside(const std::string& file) {
+  return [file](const std::string& module) -> std::optional<std::string> {
+    const std::filesystem::path path = std::filesystem::path(file).parent_path() / (module + ".py");
+    if (!is_regular_file(path.string())) return std::nullopt;
+    return read_file(path.string());
+  };
+}
+
+// Returns what a function of the module returns.
+PythonPointer called(Python& python, const PythonModule& module, const std::string& function) {
+  const auto found = module.names.find(function);
+  if (found == module.names.end() || found->second->kind != PythonKind::function)
+    throw InputError(module.file, fmt::format("has no function '{}'", printable(function)));
+  return python.call(found->second->index, {}, found->second->line);
+}
+
 bool needs_nothing(const PythonDefinition& definition) {
   return std::all_of(definition.parameters.begin(), definition.parameters.end(),
                      [](const PythonParameter& p) { return p.value || p.stars > 0; });
@@ -70,15 +89,30 @@ std::vector<std::string> python_functions(std::string_view text, const std::stri
   return names;
 }
 
-PythonResult call_python(std::string_view text, const std::string& file, const std::string& function,
-                         const PythonModules& modules) {
+PythonResult call_python(std::string_view text, const std::string& file, const std::string& function) {
+  const PythonModules modules = modules_beside(file);
   Python python(modules);
-  PythonModule& module = python.load(text, file);
-  const auto found = module.names.find(function);
-  if (found == module.names.end() || found->second->kind != PythonKind::function)
-    throw InputError(file, fmt::format("has no function '{}'", printable(function)));
-  const PythonPointer value = python.call(found->second->index, {}, found->second->line);
+  const PythonModule& module = python.load(text, file);
+  const PythonPointer value = called(python, module, function);
   return {TreeMaker(file).of(*value, "", 0), python.take_remarks()};
+}
+
+PythonResult run_python(std::string_view text, const std::string& file, PythonCalls wanted,
+                        const PythonStart& start) {
+  const PythonModules modules = modules_beside(file);
+  Python python(modules, start.flags);
+  const PythonModule& module = python.load(text, file, start.function.empty());
+  if (!start.function.empty()) called(python, module, start.function);
+  PythonResult result;
+  result.root.kind = TreeKind::list;
+  for (const PythonPointer& call : python.calls()) {
+    if (!wanted(call->text)) continue;
+    if (result.root.members.size() >= most_members)
+      throw InputError(file, fmt::format("has more than {} calls of a trainer", most_members));
+    result.root.members.push_back(TreeMaker(file).of(*call, "", 0));
+  }
+  result.remarks = python.take_remarks();
+  return result;
 }
 
 PythonResult python_names(std::string_view text, const std::string& file) {

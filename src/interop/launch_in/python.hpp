@@ -2,9 +2,8 @@
 // call of a function of this file, or of one beside it, is followed; any other is kept by its name and arguments.
 #pragma once
 
-#include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,15 +23,24 @@ struct PythonResult {
   std::vector<PythonRemark> remarks;
 };
 
-// Gives the text of a module beside the file ("common" of "from .common import f"); none: it is not there.
-using PythonModules = std::function<std::optional<std::string>(const std::string& name)>;
-
 // The functions that can be called without arguments, in their order.
 std::vector<std::string> python_functions(std::string_view text, const std::string& file);
 
 // Throws InputError where the file is no Python, or has no such function.
-PythonResult call_python(std::string_view text, const std::string& file, const std::string& function,
-                         const PythonModules& modules);
+PythonResult call_python(std::string_view text, const std::string& file, const std::string& function);
+
+// Which calls run_python() returns, by what is called ("TrainingArguments", "LoraConfig").
+using PythonCalls = bool (*)(std::string_view called);
+
+// Runs a file as a program, as far as it is written out. Returns a list of the calls that are wanted and not followed, in
+// their order. Throws InputError where the file is no Python, or has no such function.
+using PythonFlags = std::map<std::string, std::string>;
+struct PythonStart {
+  PythonFlags flags;     // by name, what argparse is told in the place of its defaults
+  std::string function;  // that is called in the place of the program
+};
+PythonResult run_python(std::string_view text, const std::string& file, PythonCalls wanted,
+                        const PythonStart& start = {});
 
 // Returns the file's global names with their final values, as a map. Throws InputError where the file is no Python.
 PythonResult python_names(std::string_view text, const std::string& file);

@@ -467,6 +467,7 @@ PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const Py
     first->put(arguments[1].second->text, arguments[2].second);
     return python_value(PythonKind::none, "None", line);
   }
+  if (last == "parse_args" || last == "parse_known_args") return parsed_flags(line);
   auto result = python_value(name == "dict" ? PythonKind::map : PythonKind::object, name, line);
   // "run.Config(nl.MegatronStrategy, ...)" configures its first argument.
   const bool configures =
@@ -476,7 +477,49 @@ PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const Py
   for (auto argument = arguments.begin() + (configures ? 1 : 0); argument != arguments.end(); ++argument) {
     result->put(argument->first.empty() ? std::to_string(position++) : argument->first, argument->second);
   }
+  constexpr std::size_t most_calls = 20'000;
+  if (result->kind == PythonKind::object && calls_.size() < most_calls) calls_.push_back(result);
   return result;
+}
+
+namespace {
+
+// A flag's value, as argparse would turn it: a number, True of a switch, or a text.
+PythonPointer of_flag(const std::string& text, std::int64_t line) {
+  if (text.empty()) return of_truth(true, line);
+  auto value = python_value(PythonKind::number, text, line);
+  if (!number_of(value)) value->kind = PythonKind::text;
+  return value;
+}
+
+}  // namespace
+
+PythonPointer Python::parsed_flags(std::int64_t line) const {
+  auto flags = python_value(PythonKind::object, "parse_args", line);
+  for (const PythonPointer& called : calls_) {
+    if (!called->text.ends_with("add_argument")) continue;
+    std::string name;
+    for (const char* const place : {"0", "1", "2"}) {
+      const PythonPointer given = called->find(place);
+      if (given && given->kind == PythonKind::text && given->text.starts_with("--"))
+        name = given->text.substr(2);
+    }
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (const PythonPointer other = called->find("dest"); other && other->kind == PythonKind::text)
+      name = other->text;
+    if (name.empty()) continue;
+    const PythonPointer usual = called->find("default");
+    const PythonPointer action = called->find("action");
+    if (const auto given = flags_.find(name); given != flags_.end())
+      flags->put(name, of_flag(given->second, line));
+    else if (usual)
+      flags->put(name, usual);
+    else if (action && action->text.starts_with("store_"))
+      flags->put(name, of_truth(action->text == "store_false", line));
+    else
+      flags->put(name, unknown("--" + name, line));
+  }
+  return flags;
 }
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,9 @@
 #include "interop/launch_in/python_value.hpp"
 
 namespace headroom {
+
+// Gives the text of a module beside the file ("common" of "from .common import f"); none: it is not there.
+using PythonModules = std::function<std::optional<std::string>(const std::string& name)>;
 
 inline constexpr std::size_t most_python_steps = 200'000;  // statements
 inline constexpr int deepest_python_call = 24;
@@ -55,11 +59,14 @@ struct PythonUnreadable {};
 
 class Python {
  public:
-  explicit Python(const PythonModules& modules) : modules_(modules) {}
+  explicit Python(const PythonModules& modules, PythonFlags flags = {})
+      : modules_(modules), flags_(std::move(flags)) {}
 
-  PythonModule& load(std::string_view text, const std::string& file) {
+  // `runs`: as the program that is started, not as a module that one imports.
+  PythonModule& load(std::string_view text, const std::string& file, bool runs = false) {
     PythonModule& module = *loaded_.emplace_back(std::make_unique<PythonModule>());
     module.file = file;
+    if (runs) module.names["__name__"] = python_value(PythonKind::text, "__main__", 0);
     module.tokens = python_tokens(plain_text(text, file), file);
     Frame frame{module, nullptr, 0, nullptr, false};
     run_block(frame, PythonTokenKind::end);
@@ -67,6 +74,8 @@ class Python {
   }
 
   const std::vector<PythonDefinition>& definitions() const { return definitions_; }
+  // The results of calls that are not followed: objects whose members are the arguments.
+  const std::vector<PythonPointer>& calls() const { return calls_; }
   std::vector<PythonRemark> take_remarks() { return std::move(remarks_); }
 
   PythonPointer call(std::size_t index, const std::vector<std::pair<std::string, PythonPointer>>& arguments,
@@ -258,6 +267,7 @@ class Python {
     }
     const std::size_t start = f.at;
     PythonPointer value = expression(f);
+    if (is_sign(f, ",")) return assign_all(f, start);
     if (take(f, ":")) {
       expression(f);  // a type
       if (!is_sign(f, "=")) return;
@@ -279,6 +289,20 @@ class Python {
     }
     targets.pop_back();
     for (const std::size_t target : targets) assign_at(f, target, value);
+  }
+
+  // a, b = value. The parts of what is not a list are not known apart: each name has the whole.
+  void assign_all(Frame& f, std::size_t start) {
+    std::vector<std::size_t> targets{start};
+    while (take(f, ",")) {
+      targets.push_back(f.at);
+      expression(f);
+    }
+    if (!take(f, "=")) return;
+    const PythonPointer value = expression(f);
+    const bool parts = value->kind == PythonKind::list && value->members.size() == targets.size();
+    for (std::size_t i = 0; i < targets.size(); ++i)
+      assign_at(f, targets[i], parts ? value->members[i].second : value);
   }
 
   // a.b["c"].d = value. Members in between are made where they are not there.
@@ -432,13 +456,17 @@ class Python {
   static std::optional<bool> truth(const PythonPointer& value);
   static PythonPointer compared(const std::string& sign, const PythonPointer& left,
                                 const PythonPointer& right, std::int64_t line);
+  // Flags of argparse with their defaults.
+  [[nodiscard]] PythonPointer parsed_flags(std::int64_t line) const;
   static PythonPointer formatted(Frame& f, const PythonToken& text, Python& python);
 
   const PythonModules& modules_;
+  PythonFlags flags_;
   std::vector<std::unique_ptr<PythonModule>> loaded_;
   std::map<std::string, PythonModule*> by_name_;
   std::vector<PythonDefinition> definitions_;
   std::vector<PythonRemark> remarks_;
+  std::vector<PythonPointer> calls_;
   std::size_t steps_ = 0;
   int depth_ = 0;
   int statement_depth_ = 0;

@@ -1,0 +1,21 @@
+// Python scripts that start a Trainer of transformers, trl or unsloth.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/python.hpp"
+
+namespace headroom {
+
+// Returns the settings that a script writes out, under the names of the Trainer's flags; nothing if it makes no arguments of
+// a Trainer. Values that only a run knows stay as needs. Throws InputError where the file is no Python.
+std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::string& file,
+                                            const PythonFlags& flags = {});
+
+// Reads the run of a script that python starts without a launcher: one process.
+LaunchedRun read_trainer_script(TrainerLaunch launch, const std::string& file, const LaunchOptions& options);
+
+}  // namespace headroom

@@ -1,0 +1,186 @@
+// Python scripts of trainers, and recipes that scripts hand to NeMo-Run.
+#include <doctest/doctest.h>
+
+#include "headroom/core/error.hpp"
+#include "headroom/interop/launched_run.hpp"
+#include "interop/launched_values.hpp"
+
+namespace headroom::tests {
+namespace {
+
+LaunchedRun python(const std::string& text) {
+  const LaunchFolder folder;
+  return read_launched_run(folder.with("train.py", text));
+}
+
+const char* const qlora = R"(
+import torch
+from trl import SFTTrainer, SFTConfig
+
+NAME = "meta-llama/Llama-3.1-8B"
+
+def main():
+    bnb = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(NAME, quantization_config=bnb), None
+    peft = LoraConfig(r=16, lora_dropout=0.05, target_modules=["q_proj", "v_proj"])
+    args = SFTConfig(output_dir="out", per_device_train_batch_size=2, gradient_accumulation_steps=16 // 4,
+                     max_length=1024, bf16=torch.cuda.is_bf16_supported())
+    SFTTrainer(model=model, args=args, peft_config=peft).train()
+
+if __name__ == "__main__":
+    main()
+)";
+
+}  // namespace
+
+TEST_CASE("trainer script: a script of trl with quantized weights and adapters") {
+  const LaunchedRun run = python(qlora);
+  CHECK(run.framework == "Hugging Face Trainer");
+  CHECK(run.devices == 1);
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 32);
+  CHECK(value_in(run, "micro_batch") == "2");
+  CHECK(value_in(run, "global_batch") == "8");
+  CHECK(value_in(run, "sequence") == "1024");
+  CHECK(value_in(run, "precision") == "bf16");
+  CHECK(value_in(run, "lora_rank") == "16");
+  CHECK(value_in(run, "lora_targets") == "q_proj,v_proj");
+  CHECK(value_in(run, "base_dtype") == "nf4_single");  // bnb_4bit_use_double_quant is off by default
+  CHECK(value_in(run, "recompute") == "full");         // trl's default
+}
+
+TEST_CASE("trainer script: unsloth's models, and pairs of DPO with a reference") {
+  const LaunchedRun unsloth = python(R"(
+model, tokenizer = FastLanguageModel.from_pretrained(
+    model_name="unsloth/Meta-Llama-3.1-8B-bnb-4bit", max_seq_length=4096, load_in_4bit=True, dtype=None)
+model = FastLanguageModel.get_peft_model(model, r=32, use_gradient_checkpointing="unsloth")
+trainer = SFTTrainer(model=model, args=TrainingArguments(per_device_train_batch_size=4, fp16=not True, bf16=True))
+)");
+  CHECK(unsloth.software == "unsloth");
+  CHECK(value_in(unsloth, "lora_rank") == "32");
+  CHECK(value_in(unsloth, "base_dtype") == "nf4");
+  CHECK(value_in(unsloth, "sequence") == "4096");
+  CHECK(value_in(unsloth, "offload_modules") == "layer_input");
+  const LaunchedRun pairs = python(R"(
+model = AutoModelForCausalLM.from_pretrained("meta-llama/Llama-3.2-1B")
+args = DPOConfig(per_device_train_batch_size=4, max_length=1024, bf16=True)
+DPOTrainer(model, ref_model=AutoModelForCausalLM.from_pretrained("meta-llama/Llama-3.1-8B"), args=args)
+)");
+  CHECK(pairs.model->layers == 16);  // the reference is not what is trained
+  CHECK(value_in(pairs, "micro_batch") == "8");
+  CHECK(value_in(pairs, "reference_model") == "yes");
+}
+
+TEST_CASE("trainer script: flags of argparse, their defaults and what a launcher's command gives") {
+  const char* const text = R"(
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--model-name", type=str, default="meta-llama/Llama-3.1-8B")
+parser.add_argument("--bs", type=int, default=2)
+parser.add_argument("--checkpoint", action="store_true")
+args = parser.parse_args()
+model = AutoModelForCausalLM.from_pretrained(args.model_name)
+trainer = Trainer(model=model, args=TrainingArguments("out", per_device_train_batch_size=args.bs, bf16=True,
+                                                      gradient_checkpointing=args.checkpoint))
+)";
+  const LaunchedRun alone = python(text);
+  CHECK(value_in(alone, "micro_batch") == "2");
+  CHECK(value_in(alone, "recompute") == "none");
+  const LaunchFolder folder;
+  folder.with("src/train.py", text);
+  const LaunchedRun run = read_launched_run(
+      folder.with("run.sh", "torchrun --nproc_per_node 4 src/train.py --bs 8 --checkpoint\n"));
+  CHECK(run.devices == 4);
+  CHECK(value_in(run, "micro_batch") == "8");
+  CHECK(value_in(run, "recompute") == "full");
+}
+
+TEST_CASE("trainer script: other Python is refused") {
+  CHECK_THROWS_WITH_AS(python("def main():\n    print('x')\n"),
+                       doctest::Contains("has no configuration in what 'main' returns"), InputError);
+  CHECK_THROWS_WITH_AS(python("import os\nprint(os.getcwd())\n"),
+                       doctest::Contains("makes no arguments of a Trainer"), InputError);
+}
+
+TEST_CASE("trainer script: a recipe that a script hands to NeMo-Run, and what its base sets") {
+  const LaunchedRun run = python(R"(
+import nemo_run as run
+from nemo.collections import llm
+
+def go():
+    recipe = llm.llama3_70b.pretrain_recipe(dir="/c", name="x", num_nodes=1, num_gpus_per_node=8)
+    recipe.trainer.strategy.tensor_model_parallel_size = 4
+    recipe.trainer.strategy.pipeline_model_parallel_size = 2
+    recipe.data.global_batch_size = 8
+    recipe.data.seq_length = 2048
+    run.run(recipe, executor=run.LocalExecutor(), name="x")
+
+if __name__ == "__main__":
+    go()
+)");
+  CHECK(run.framework == "NeMo");
+  CHECK(run.devices == 8);
+  CHECK(value_in(run, "tensor_parallel") == "4");
+  CHECK(value_in(run, "pipeline_parallel") == "2");
+  CHECK(value_in(run, "global_batch") == "8");
+  CHECK(says(run, "starts from llm.llama3_70b.pretrain_recipe, which is not in this file"));
+}
+
+TEST_CASE("trainer script: Megatron-Bridge's programs start from their recipes") {
+  const LaunchFolder folder;
+  const LaunchedRun run = read_launched_run(folder.with(
+      "run.sh",
+      "python scripts/performance/setup_experiment.py --account a --gpu h100 -m llama3 -s 70b -ng 32 "
+      "-gn 8 --task pretrain model.context_parallel_size=2\n"));
+  CHECK(run.framework == "Megatron-Bridge");
+  CHECK(run.devices == 32);
+  CHECK(value_in(run, "tensor_parallel") == "4");
+  CHECK(value_in(run, "virtual_pipeline") == "5");
+  CHECK(value_in(run, "sequence_parallel") == "yes");
+  CHECK(value_in(run, "data_sharding") == "zero1");
+  CHECK(value_in(run, "global_batch") == "128");
+  CHECK(says(run, "256 x 32 / 64 = 128"));
+  const LaunchedRun unread = read_launched_run(
+      folder.with("run.sh",
+                  "srun -N 4 --ntasks-per-node 8 --gpus-per-node 8 python run_recipe.py --recipe own_config "
+                  "model.tensor_model_parallel_size=2 model.expert_model_parallel_size=8 "
+                  "train.global_batch_size=64\n"));
+  CHECK(value_in(unread, "expert_parallel") == "8");
+  CHECK(value_in(unread, "data_sharding") == "zero1");
+  CHECK(says(unread, "starts from the recipe own_config, which is not at hand"));
+}
+
+TEST_CASE("trainer script: NeMo's fine-tuning takes the sizes of its training data") {
+  const LaunchFolder folder;
+  const LaunchedRun run = read_launched_run(
+      folder.with("run.sh",
+                  "torchrun --nproc_per_node 8 megatron_gpt_finetuning.py trainer.precision=bf16 "
+                  "model.restore_from_path=/models/llama-3-8b.nemo model.tensor_model_parallel_size=2 "
+                  "model.micro_batch_size=4 model.global_batch_size=16 model.peft.peft_scheme=none "
+                  "model.data.train_ds.micro_batch_size=1 model.data.train_ds.global_batch_size=128 "
+                  "model.data.train_ds.max_seq_length=2048\n"));
+  CHECK(run.framework == "NeMo");
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 32);
+  CHECK(value_in(run, "micro_batch") == "1");
+  CHECK(value_in(run, "global_batch") == "128");
+  CHECK(value_in(run, "sequence") == "2048");
+  CHECK(value_in(run, "lora_rank").empty());
+}
+
+TEST_CASE("trainer script: what a script asks for by ${NAME:?} is a need") {
+  const LaunchFolder folder;
+  const std::string path = folder.with(
+      "run.sh",
+      "MODE=${MODE:?set MODE}\nBS=${BS:?set BS}\ncase $MODE in\n  on) N=8 ;;\n  *) echo no; exit 1 ;;\nesac\n"
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 --num-attention-heads 8 "
+      "--seq-length 512 --max-position-embeddings 512 --bf16 --micro-batch-size $BS\n");
+  CHECK(says(read_launched_run(path), "needs $BS"));
+  const LaunchedRun run = read_launched_run(path, {.environment = {{"MODE", "on"}, {"BS", "4"}}});
+  CHECK(value_in(run, "micro_batch") == "4");
+  const std::string exits =
+      folder.with("exits.sh", "if [ -z \"${IMAGE:-}\" ]; then\n  exit 1\nfi\ntorchrun x.py\n");
+  CHECK_THROWS_WITH_AS(read_launched_run(exits), doctest::Contains("it exits in line 2"), InputError);
+}
+
+}  // namespace headroom::tests
