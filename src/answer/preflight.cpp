@@ -85,7 +85,9 @@ std::vector<PreflightFinding> findings_of(const PreflightQuestion& question,
   for (const BrokenRule& one : broken) {
     PreflightFinding& found = findings.emplace_back(finding(
         question, one.problem, std::string(own_source(question.run, one.problem.where, one.rule->source))));
-    found.modelled = !one.rule->source.starts_with("The stack's file");
+    // Another framework may run what Megatron-LM refuses.
+    const bool of_other = one.rule->source.starts_with("Megatron-LM") && found.source.empty();
+    found.modelled = !of_other && !one.rule->source.starts_with("The stack's file");
   }
   return findings;
 }

@@ -10,6 +10,11 @@ bool admits(const Architecture& layer, CpComm how) {
   return !layer.attention_sinks && (!masked || how == CpComm::all_gather);
 }
 
+bool admits_any(const Architecture& layer, const std::vector<CpComm>& kinds) {
+  return kinds.empty() ||
+         std::any_of(kinds.begin(), kinds.end(), [&](CpComm kind) { return admits(layer, kind); });
+}
+
 std::int64_t context_inner(const Transformer& model, const Strategy& strategy) {
   const std::int64_t ranks = strategy.context_parallel;
   switch (strategy.cp_comm) {

@@ -56,8 +56,13 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
     builder.imply(fmt::format("EP stands beside the shards in axolotl's grid: DP is dp_shard_size x EP = {}",
                               *scale.shard));
   }
-  if (const Written* const rl = run.find("rl"))
-    builder.leave_out(*rl, "pairs of sequences and a second model: one model on single sequences is read");
+  if (const Written* const rl = run.find("rl"); rl != nullptr && !is_null(*rl)) {
+    const std::string kind = lower_case(text_of_values(*rl));
+    scale.pairs = kind == "dpo" || kind == "ipo" || kind == "orpo" || kind == "simpo";
+    scale.reference = kind == "dpo" || kind == "ipo" || kind == "kto";
+    if (!scale.pairs && !scale.reference)
+      builder.leave_out(*rl, "answers and their rewards: one model on single sequences is read");
+  }
   if (run.has("unfrozen_parameters"))
     builder.leave_out(*run.find("unfrozen_parameters"), "frozen weights: read as if all were trained");
   if ((scale.shard || scale.replicate) && !has_fsdp(run, "fsdp_config") && !run.has("deepspeed"))

@@ -97,7 +97,7 @@ constexpr std::array<Framework, 17> frameworks{{
      "model.tensor_model_parallel_size, train.global_batch_size",
      read_megatron_bridge,
      {"model.tensor_model_parallel_size", "train.global_batch_size", "model train ddp",
-      "model train optimizer"}},
+      "model train optimizer !train.batch_size"}},
 }};
 
 bool has_group(const TreeNode& root, std::string_view group) {

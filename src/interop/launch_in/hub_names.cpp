@@ -246,16 +246,26 @@ std::string known_start(std::string name) {
 
 }  // namespace
 
-void name_model_of(const std::string& name, const Written* from, const std::string& file,
-                   RunBuilder& builder) {
-  if (name.empty()) return;
+namespace {
+
+// "Qwen2.5-VL-7B-Instruct", "Llama-3.2-11B-Vision", "llava-v1.6-7b", "InternVL2-8B".
+bool has_vision(std::string_view name) {
+  const std::string plain = lower_case(name.substr(name.find_last_of('/') + 1));
+  constexpr std::array<std::string_view, 7> words{"-vl",       "vision",  "llava",    "internvl",
+                                                  "minicpm-v", "pixtral", "paligemma"};
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return plain.find(word) != std::string::npos; });
+}
+
+void name_text_model(const std::string& name, const Written* from, const std::string& file,
+                     RunBuilder& builder) {
   if (const std::string config = config_beside(name, file); !config.empty())
     return builder.name_model(config, from);
   if (const std::string of_path = name_in_path(name); !of_path.empty()) {
     if (!is_known_name(of_path) && known_start(of_path).empty()) return builder.name_absent_model(name, from);
     builder.imply(fmt::format("{} has the layers of {} on the hub", printable(name), printable(of_path)),
                   from);
-    return name_model_of(of_path, from, file, builder);
+    return name_text_model(of_path, from, file, builder);
   }
   if (const std::string ours = embedded_name(name); !ours.empty()) return builder.name_model(ours, from);
   const std::string plain = plain_name(name);
@@ -271,12 +281,22 @@ void name_model_of(const std::string& name, const Written* from, const std::stri
     const std::string start = known_start(name);
     if (start.empty()) return builder.name_absent_model(name, from);
     builder.assume(fmt::format("{} is read as {}, with which its name starts", printable(name), start), from);
-    return name_model_of(start, from, file, builder);
+    return name_text_model(start, from, file, builder);
   }
   builder.imply(
       fmt::format("the sizes of {} are those of {}'s config.json on the hub", printable(name), sizes->name),
       from);
   builder.name_model(std::string(sizes->name), from);
+}
+
+}  // namespace
+
+void name_model_of(const std::string& name, const Written* from, const std::string& file,
+                   RunBuilder& builder) {
+  if (name.empty()) return;
+  name_text_model(name, from, file, builder);
+  if (has_vision(name) && !builder.so_far().model_name.empty())
+    builder.assume("the language model is read: the vision tower is left out", from);
 }
 
 void name_model_of(const Written& setting, RunBuilder& builder) {

@@ -236,6 +236,13 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, Trainer
                         ? read_llama_factory_words(std::move(launch), file, options)
                         : read_trainer_words(std::move(launch), file, options);
   if (of_openrlhf) run.framework = "OpenRLHF";
+  // [OpenRLHF, openrlhf/cli/train_dpo.py, ref_model]
+  if (of_openrlhf && find_setting(run, "reference_model") != nullptr &&
+      find_setting(run, "lora_rank") != nullptr)
+    run.remarks.push_back(
+        {LaunchRemarkKind::unmodelled,
+         "the reference is a frozen copy beside adapters too: its 2 bytes a weight are not counted",
+         file_place(script, program.at), ""});
   if (program.name == "megatron" && (preferences.pairs || preferences.reference))
     run.remarks.push_back({LaunchRemarkKind::unmodelled,
                            "pairs and a reference model: one model on single sequences is read",

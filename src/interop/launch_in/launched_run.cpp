@@ -38,7 +38,7 @@ struct FrameworkRule {
   std::string_view field;
   std::string_view file;
 };
-constexpr std::array<FrameworkRule, 7> framework_rules{{
+constexpr std::array<FrameworkRule, 6> framework_rules{{
     {"torchtitan", "global_batch", "torchtitan, torchtitan/train.py"},
     {"torchtitan", "expert_parallel", "torchtitan, torchtitan/distributed/parallel_dims.py"},
     {"DeepSpeed", "global_batch", "DeepSpeed, deepspeed/runtime/config.py"},
@@ -46,8 +46,6 @@ constexpr std::array<FrameworkRule, 7> framework_rules{{
     {"verl", "global_batch",
      "verl, verl/workers/fsdp_workers.py, verl/trainer/sft_trainer.py and fsdp_sft_trainer.py"},
     {"GPT-NeoX", "global_batch", "GPT-NeoX, megatron/neox_arguments/arguments.py, check_batch_parameters"},
-    {"llm-foundry", "global_batch",
-     "llm-foundry, llmfoundry/utils/config_utils.py, calculate_batch_size_info"},
 }};
 // Their batch is a product, which nothing refuses, unless DeepSpeed's file states one.
 constexpr std::array<std::string_view, 4> trainers{"accelerate", "Hugging Face Trainer", "LLaMA-Factory",

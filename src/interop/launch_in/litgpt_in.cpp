@@ -142,6 +142,7 @@ LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options) {
   const bool one_by_default = !pretrains && !run.has("devices");  // else auto: all of a node
   const bool alone = scale.devices.value_or(one_by_default ? 1 : 2) == 1;
   if (one_by_default) scale.devices = 1;
+  if (!scale.devices) builder.whole_nodes(*scale.nodes);
   // pretrain.py shards within a node [HYBRID_SHARD].
   if (pretrains && devices && *scale.nodes > 1) {
     scale.shard = *devices;

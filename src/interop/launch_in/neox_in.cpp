@@ -148,17 +148,22 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     take_size(run, "max_positions", {"max_position_embeddings"});
     builder.member("sequence", run.count("seq_length").value_or(2048), run.find("seq_length"));
     const std::string kind = lower_case(run.text({"activation"}));
-    const bool gated = kind == "swiglu" || kind == "geglu" || lower_case(run.text("mlp_type")) == "llama";
+    const Written* const type = run.find("mlp_type");
+    const std::string mlp = type == nullptr ? "" : lower_case(text_of_values(*type));
+    const bool gated = kind == "swiglu" || kind == "geglu" || mlp == "llama" || mlp == "gated";
+    if (!gated && !mlp.empty() && mlp != "regular")
+      builder.leave_out(*type, "read as an MLP of two matrices");
     const auto stated = run.count({"intermediate_size", "ffn_hidden_size"});
     std::int64_t width = stated.value_or(4 * hidden);
     // LLaMAParallelMLP takes the size as it is [megatron/model/transformer.py].
-    if (gated && !(stated && lower_case(run.text("mlp_type")) == "llama")) {
+    if (gated && !(stated && mlp == "llama")) {
       // megatron/model/transformer.py, ParallelMLP: a third of the size for each of three matrices, to a multiple of 256.
-      constexpr std::int64_t multiple = 256;
+      const std::int64_t multiple =
+          std::clamp<std::int64_t>(run.count("mlp_multiple_of").value_or(256), 1, std::int64_t{1} << 20);
       width = ((stated ? width : 2 * width) / 3 + multiple - 1) / multiple * multiple;
       builder.imply(fmt::format("a gated MLP of GPT-NeoX is {} wide: a third of intermediate_size (8 x "
-                                "hidden_size where it is not written), to a multiple of 256",
-                                width),
+                                "hidden_size where it is not written), to a multiple of {}",
+                                width, multiple),
                     run.find({"intermediate_size"}));
     }
     builder.member("feedforward", width,
@@ -183,6 +188,8 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
       const std::string text = rate == nullptr ? "" : text_of_values(*rate);
       builder.member(path, rate != nullptr && text.find_first_not_of("0.") != std::string::npos, rate);
     }
+    if (run.on("qk_norm") || run.on("use_qk_layernorm"))
+      builder.member("qk_norm", "per_head", run.find({"qk_norm", "use_qk_layernorm"}));
     if (run.on("gpt_j_residual")) builder.member("residual", "parallel", run.find("gpt_j_residual"));
     const auto divisor = run.count("make_vocab_size_divisible_by");
     builder.member("vocabulary_multiple", divisor.value_or(128), run.find("make_vocab_size_divisible_by"));

@@ -250,10 +250,13 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
     if (const Written* const mixed = fsdp.find("mixed_precision")) {
       builder.set("gradient_dtype", lower_case(text_of_values(*mixed)) == "pure" ? "bf16" : "fp32", mixed);
     }
-    const bool host = fsdp.on("activation_cpu_offload");
+    const Written* const host = fsdp.find("activation_cpu_offload");
     take_fsdp(fsdp, 1, scale);
     builder.use_software(software);
-    if (host && builder.value("recompute") == "full") builder.set("offload_modules", "layer_input", nullptr);
+    if (host != nullptr && is_on(*host) && builder.value("recompute") == "full")
+      builder.set("offload_modules", "layer_input", host);
+    else if (host != nullptr && is_on(*host))
+      builder.leave_out(*host, "activations on the host, which saves more GPU memory than is counted");
   }
   // transformers loads the weights in this dtype, and the optimizer steps them.
   if (const Written* const dtype = run.find("model.config_overrides.torch_dtype");

@@ -314,39 +314,35 @@ void take_attention(TreeRun& run) {
   if (eager != nullptr) run.builder().member("kernels/attention", "unfused", eager);
 }
 
-namespace {
-
-// Batches count sequences. With adapters, the reference is the model without them [trl/trainer/dpo_trainer.py].
-void take_preferences(TreeRun& run, const TrainerNames& names, RunScale& scale, bool adapter) {
-  RunBuilder& builder = run.builder();
+void count_pairs(RunScale& scale, const Written* micro, RunBuilder& builder) {
   constexpr std::int64_t most = std::int64_t{1} << 40;
-  if (scale.pairs && scale.micro && *scale.micro < most) {
-    *scale.micro *= 2;
-    builder.drop("micro_batch");
-    builder.set("micro_batch", std::to_string(*scale.micro), run.find(names.micro));
-    if (scale.global && *scale.global < most) {
-      *scale.global *= 2;
-      builder.drop("global_batch");
-      builder.set("global_batch", std::to_string(*scale.global), nullptr);
-    }
-    builder.imply("MBS and GBS count sequences: two for each pair");
+  if (!scale.micro || *scale.micro >= most) return;
+  *scale.micro *= 2;
+  builder.drop("micro_batch");
+  builder.set("micro_batch", std::to_string(*scale.micro), micro);
+  if (scale.global && *scale.global < most) {
+    *scale.global *= 2;
+    builder.drop("global_batch");
+    builder.set("global_batch", std::to_string(*scale.global), nullptr);
   }
-  const Written* const precomputed = run.find({"precompute_ref_log_probs"});
-  const bool scored_before = precomputed != nullptr && is_on(*precomputed);
-  if (!scale.reference || scored_before) return;
+  builder.imply("MBS and GBS count sequences: two for each pair");
+}
+
+void take_reference(bool adapter, RunBuilder& builder) {
   builder.set("reference_model", "yes", nullptr);
   builder.imply(adapter ? "the model without its adapters is the reference, which scores every sequence too"
                         : "a frozen copy of the model is the reference, which scores every sequence too");
 }
-
-}  // namespace
 
 LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const Written* adapter_at,
                     std::int64_t rank_default, const Written* checkpointing, std::span<const LaunchKey> table,
                     const LaunchOptions& options, RunScale scale) {
   RunBuilder& builder = run.builder();
   take_common(run, names, scale);
-  take_preferences(run, names, scale, adapter);
+  if (scale.pairs) count_pairs(scale, run.find(names.micro), builder);
+  const Written* const precomputed = run.find({"precompute_ref_log_probs"});
+  const bool scored_before = precomputed != nullptr && is_on(*precomputed);
+  if (scale.reference && !scored_before) take_reference(adapter, builder);
   take_adapter(run, names, adapter, adapter_at, rank_default);
   take_quantization(run, adapter);
   if (builder.value("recompute") == std::nullopt) take_checkpointing(run, checkpointing);

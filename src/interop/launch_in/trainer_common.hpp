@@ -28,6 +28,11 @@ struct TrainerNames {
 inline const std::initializer_list<std::string_view> trainer_lengths{
     "max_seq_length", "max_length", "model_max_length", "block_size", "max_seq_len", "seq_length"};
 
+// Training on preferences. Batches of pairs become batches of sequences, two for each; `micro`: where the microbatch is
+// written. With adapters, the reference is the model without them [trl/trainer/dpo_trainer.py].
+void count_pairs(RunScale& scale, const Written* micro, RunBuilder& builder);
+void take_reference(bool adapter, RunBuilder& builder);
+
 std::vector<Written> without_prefix(std::vector<Written> written, std::string_view prefix);
 void take_deepspeed_tree(std::vector<Written> written, RunScale& scale, RunBuilder& builder);
 void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale);

@@ -262,7 +262,7 @@ constexpr LaunchKey factory_keys[] = {
     {"pissa_*"},
     {"quantization_method"},
     {"double_quantization"},
-    {"use_galore", LaunchUse::unmodelled, "read as the optimizer that is named"},
+    {"use_galore", LaunchUse::unmodelled, "moments of low rank: whole ones are counted, which take more"},
     {"galore_*"},
     {"use_badam", LaunchUse::unmodelled, "read as the optimizer that is named"},
     {"badam_*"},

@@ -312,7 +312,7 @@ std::int64_t assume_fewest_ranks(RunBuilder& builder) {
     builder.assume(fmt::format(
         "{} GPUs, the fewest that hold its experts: the file does not say how many (--devices N)", devices));
   } else {
-    builder.whole_nodes(1);
+    if (!builder.so_far().nodes) builder.whole_nodes(1);
   }
   return ranks;
 }

@@ -73,6 +73,11 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
     builder.set("data_sharding", "zero3", nullptr);
     builder.imply("distributed recipes of torchtune shard by FSDP2");
   }
+  // [torchtune/rlhf/loss; recipes/lora_dpo_single_device.py, full_dpo_distributed.py]
+  if (const std::string loss = run.text("loss._component_"); loss.find(".rlhf.loss.") != std::string::npos) {
+    count_pairs(scale, run.find("batch_size"), builder);
+    if (loss.find("SimPO") == std::string::npos) take_reference(adapter, builder);
+  }
   if (const Written* const checkpoints = run.find("enable_activation_checkpointing"))
     builder.set("recompute", is_on(*checkpoints) ? "full" : "none", checkpoints);
   if (const Written* const offload = run.find("enable_activation_offloading");

@@ -160,7 +160,12 @@ constexpr std::array context_layer_rows{
         "merge their partial results",
         "Transformer Engine, attention/dot_product_attention/context_parallel.py",
         [](const RuleCase& it) { return shown(of_kind(it), it.layer->architecture.kernels.attention); }},
-    Rule{"cp_comm", [](const RuleCase& it) { return admits(it.layer->architecture, it.strategy.cp_comm); },
+    Rule{"cp_comm",
+         [](const RuleCase& it) {
+           // Where the stack has no kind that the layer admits, another rule says so.
+           return admits(it.layer->architecture, it.strategy.cp_comm) ||
+                  !admits_any(it.layer->architecture, it.software.cp_comm);
+         },
          "must be {}{} when `context_parallel` is above 1, not {}",
          "Transformer Engine, attention/dot_product_attention/utils.py, get_attention_backend",
          [](const RuleCase& it) {

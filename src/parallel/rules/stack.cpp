@@ -5,6 +5,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
+#include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
@@ -43,6 +44,22 @@ std::vector<std::string> choices_shown(const RuleCase& it, const auto& had, auto
 }
 
 constexpr std::string_view one_of = "must be {} on the stack {}, not {}";
+
+void each_divided_context(const RuleCase& it, VisitCase visit) {
+  if (it.strategy.context_parallel > 1) each_layer(it, visit);
+}
+
+constexpr std::array context_rows{
+    Rule{"context_parallel",
+         [](const RuleCase& it) { return admits_any(it.layer->architecture, it.software.cp_comm); },
+         "must be 1 for {}{}: the stack {} has `cp_comm` {} alone", of_lists,
+         [](const RuleCase& it) {
+           const Architecture& layer = it.layer->architecture;
+           return shown(layer.attention_sinks ? "the attention sinks"
+                        : layer.window > 0    ? "the sliding windows"
+                                              : "the chunked attention",
+                        of_kind(it), it.software.name, joined(it.software.cp_comm, " and "));
+         }}};
 
 bool has_one_capacity(const Transformer& model) {
   std::optional<std::optional<double>> first;
@@ -384,6 +401,8 @@ constexpr std::array host_rows{Rule{"", [](const RuleCase& it) { return it.syste
 constexpr std::array stack_topics{
     Topic{"axes of the stack", Whose::stack, Reads::layout, each_lacking_axis, axis_rows},
     Topic{"choices of the stack", Whose::stack, Reads::layout, once, choice_rows},
+    Topic{"context parallelism of the stack", Whose::stack, Reads::layout, each_divided_context,
+          context_rows},
     Topic{"sharding of the stack", Whose::stack, Reads::sharding, once, stack_sharding_rows},
     Topic{"state of the stack", Whose::stack, Reads::layout, once, stack_state_rows},
     Topic{"offload of the stack", Whose::stack, Reads::layout, once_with_offload, stack_offload_rows},

@@ -1,0 +1,82 @@
+// What trainers' files train: pairs of answers, gated MLPs, models that see; and on how many nodes.
+#include <doctest/doctest.h>
+
+#include "headroom/interop/launched_run.hpp"
+#include "interop/launch_in/readers.hpp"
+#include "interop/launched_values.hpp"
+
+namespace headroom::tests {
+namespace {
+
+LaunchedRun kind_of_run(const std::string& text) { return read_tree_file(text, "run.yaml", {}); }
+
+}  // namespace
+
+TEST_CASE("kinds: axolotl's and torchtune's DPO count two sequences for a pair") {
+  const LaunchedRun axolotl =
+      kind_of_run("base_model: meta-llama/Llama-3.2-1B\nrl: dpo\nmicro_batch_size: 2\nsequence_len: 2048\n");
+  CHECK(value_in(axolotl, "micro_batch") == "4");
+  CHECK(value_in(axolotl, "reference_model") == "yes");
+  const LaunchedRun kto =
+      kind_of_run("base_model: meta-llama/Llama-3.2-1B\nrl: kto\nmicro_batch_size: 2\nsequence_len: 2048\n");
+  CHECK(value_in(kto, "micro_batch") == "2");
+  CHECK(value_in(kto, "reference_model") == "yes");
+  const std::string tune =
+      "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 4\n"
+      "tokenizer:\n  max_seq_len: 1024\nloss:\n  _component_: torchtune.";
+  CHECK(value_in(kind_of_run(tune + "rlhf.loss.DPOLoss\n"), "micro_batch") == "8");
+  CHECK(value_in(kind_of_run(tune + "rlhf.loss.DPOLoss\n"), "reference_model") == "yes");
+  CHECK(value_in(kind_of_run(tune + "modules.loss.LinearCrossEntropyLoss\n"), "micro_batch") == "4");
+}
+
+TEST_CASE("kinds: GPT-NeoX's gated MLP, its multiple and its norms of queries and keys") {
+  const std::string neox =
+      "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 4\nhidden_size: 5120\n"
+      "num_attention_heads: 32\nseq_length: 4096\nmax_position_embeddings: 4096\n"
+      "train_micro_batch_size_per_gpu: 1\n";
+  const LaunchedRun gated = kind_of_run(neox + "mlp_type: gated\nmlp_multiple_of: 512\nqk_norm: true\n");
+  REQUIRE(gated.model);
+  CHECK(gated.model->feedforward == 13824);
+  CHECK(gated.model->architecture.activation == Activation::swiglu);
+  CHECK(gated.model->architecture.qk_norm == QkNorm::per_head);
+  CHECK(says(kind_of_run(neox + "mlp_type: odd\n"), "read as an MLP of two matrices"));
+}
+
+TEST_CASE("kinds: litgpt's nodes count, where devices are all of a node") {
+  const LaunchedRun run = kind_of_run(
+      "checkpoint_dir: checkpoints/meta-llama/Llama-3.2-1B\ndevices: auto\nnum_nodes: 2\ntrain:\n"
+      "  micro_batch_size: 1\n  global_batch_size: 16\n  max_seq_length: 2048\n");
+  CHECK_FALSE(run.devices);
+  CHECK(run.nodes == 2);
+}
+
+TEST_CASE("kinds: llm-foundry's offload of activations is told") {
+  const std::string foundry =
+      "max_seq_len: 2048\nglobal_train_batch_size: 16\ndevice_train_microbatch_size: 2\nmodel:\n"
+      "  pretrained_model_name_or_path: meta-llama/Llama-3.2-1B\nfsdp_config:\n  sharding_strategy: "
+      "FULL_SHARD\n"
+      "  activation_cpu_offload: true\n";
+  CHECK(says(kind_of_run(foundry), "activations on the host, which saves more GPU memory than is counted"));
+  CHECK(value_in(kind_of_run(foundry + "  activation_checkpointing: true\n"), "offload_modules") ==
+        "layer_input");
+}
+
+TEST_CASE("kinds: of a model that sees, the language model is read, which is told") {
+  const LaunchedRun run = kind_of_run(
+      "model_name_or_path: Qwen/Qwen2.5-VL-7B-Instruct\nfinetuning_type: full\nstage: sft\n"
+      "template: qwen2_vl\ncutoff_len: 2048\n");
+  CHECK(says(run, "the vision tower is left out"));
+}
+
+TEST_CASE("kinds: torchtitan's keys that it does not have are told") {
+  const LaunchedRun run = read_tree_file(
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\nlocal_batch_size = 1\n"
+      "clear_cache_between_steps = true\n[optimizer]\nname = \"AdamW\"\nlr = 1e-4\nstate_dtype = "
+      "\"bfloat16\"\n",
+      "run.toml", {});
+  CHECK(says(run, "clear_cache_between_steps"));
+  CHECK(says(run, "state_dtype"));
+  CHECK_FALSE(says(run, "lr = 1e-4: not known"));
+}
+
+}  // namespace headroom::tests
