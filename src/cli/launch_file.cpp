@@ -24,7 +24,8 @@ bool overrides_key(const std::vector<std::string>& overrides, std::string_view k
 }
 
 std::string place_of(const LaunchSetting& setting) {
-  const std::string flag = setting.written.substr(0, setting.written.find_first_of(" ="));
+  std::string flag = setting.written.substr(0, setting.written.find_first_of(" ="));
+  if (flag.ends_with(':')) flag.pop_back();  // "key: value" of YAML
   return text_of(setting.at) + (flag.empty() ? ": " + flag_of(setting.field) : ": " + printable(flag));
 }
 
