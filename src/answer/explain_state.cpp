@@ -93,9 +93,11 @@ class ClassRows {
     };
     const std::string gathered = kept_gathered ? ", and gathered" : "";
     if (quantized) {
-      const bool single = strategy_.lora.base == BaseDtype::nf4_single;
-      add_held("frozen linears", kept(weight_bytes(strategy_.lora.base)),
-               (single ? "NF4 with FP32 scales" : "NF4 with double quantization") + gathered);
+      const BaseDtype base = strategy_.lora.base;
+      const char* const what = base == BaseDtype::int8         ? "INT8, a scale for each row left out"
+                               : base == BaseDtype::nf4_single ? "NF4 with FP32 scales"
+                                                               : "NF4 with double quantization";
+      add_held("frozen linears", kept(weight_bytes(base)), what + gathered);
     }
     add_held(quantized ? "frozen others" : "frozen weights", kept(2), "BF16 or FP16" + gathered);
     if (software_.sharding.flat_parameters && shards_weights(strategy_)) {

@@ -55,6 +55,7 @@ inline constexpr std::array other_names{
     OtherName{"--use-flash-attn", "--attention=flash"},
     OtherName{"--cross-entropy-loss-fusion", ""},  // the native one keeps as much
     OtherName{"--load-in-4bit", "--base-dtype=nf4"},
+    OtherName{"--load-in-8bit", "--base-dtype=int8"},
     OtherName{"--zero3", "--data-sharding=zero3"},
     OtherName{"--use-torch-fsdp2", "--data-sharding=zero3"},
     OtherName{"--use-megatron-fsdp", "--data-sharding=zero3"},

@@ -130,6 +130,7 @@ class Adapting {
       op.quantized = weight_bytes(lora_.base);
       op.dequantized_apart = has_linears_apart(original_);
     }
+    const bool of_eight_bits = lora_.base == BaseDtype::int8;
     // A chunked loss saves the gradient of the output layer's input instead of that input.
     const bool stands_for_gradient = in_chunks(loss_) && op.name == "output_layer";
     FixedVector<Save, 8> saves;
@@ -137,8 +138,9 @@ class Adapting {
       const bool of_weights =
           save.why == why::weight_gradient || table_[save.value].name == "weight gradient";
       if (op.kind == OpKind::embedding || op.name == "embedding_dropout") continue;
-      if (of_weights && keeps_inputs_ && is_quantized(op)) {
-        saves.push_back({save.value, "bitsandbytes keeps the inputs of 4-bit linears"});
+      if (of_weights && (keeps_inputs_ || of_eight_bits) && is_quantized(op)) {
+        saves.push_back({save.value, of_eight_bits ? "bitsandbytes keeps the inputs of 8-bit linears"
+                                                   : "bitsandbytes keeps the inputs of 4-bit linears"});
         continue;
       }
       if (!of_weights || (stands_for_gradient && save.value == op.inputs[0])) saves.push_back(save);

@@ -29,6 +29,16 @@ TEST_CASE("kinds: axolotl's and torchtune's DPO count two sequences for a pair")
   CHECK(value_in(kind_of_run(tune + "modules.loss.LinearCrossEntropyLoss\n"), "micro_batch") == "4");
 }
 
+TEST_CASE("kinds: frozen linears of 8 bits") {
+  const std::string axolotl = "base_model: meta-llama/Llama-3.2-1B\nsequence_len: 2048\nload_in_8bit: true\n";
+  CHECK(value_in(kind_of_run(axolotl + "adapter: lora\nlora_r: 8\n"), "base_dtype") == "int8");
+  CHECK(value_in(kind_of_run(axolotl), "base_dtype").empty());
+  const LaunchedRun factory = kind_of_run(
+      "model_name_or_path: meta-llama/Llama-3.2-1B\nstage: sft\nfinetuning_type: lora\ntemplate: llama3\n"
+      "quantization_bit: 8\n");
+  CHECK(value_in(factory, "base_dtype") == "int8");
+}
+
 TEST_CASE("kinds: GPT-NeoX's gated MLP, its multiple and its norms of queries and keys") {
   const std::string neox =
       "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 4\nhidden_size: 5120\n"

@@ -299,6 +299,7 @@ TEST_CASE("adapters: without double quantization, each 64 weights have an FP32 s
   };
   const double quantized = held_by(model, adapting(16, {}, BaseDtype::nf4)).quantized_dense;
   CHECK(weights(BaseDtype::bf16) - weights(BaseDtype::nf4_single) == quantized * (2 - 0.5 - 4.0 / 64));
+  CHECK(weights(BaseDtype::bf16) - weights(BaseDtype::int8) == quantized * (2 - 1));
 }
 
 TEST_CASE("adapters: linears of their own are dequantized one at a time") {

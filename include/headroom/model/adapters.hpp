@@ -36,17 +36,19 @@
 namespace headroom {
 
 // Dtype of the layers' frozen linears. nf4: 4 bits a weight, an 8-bit maximum for every 64 weights, and an
-// FP32 maximum for every 256 of these maxima. nf4_single: an FP32 maximum for every 64 weights. A GEMM's
-// weights are converted to BF16 at each use [arXiv:2305.14314, double quantization; bitsandbytes].
-enum class BaseDtype : std::uint8_t { bf16, nf4, nf4_single };
+// FP32 maximum for every 256 of these maxima. nf4_single: an FP32 maximum for every 64 weights. int8: 8 bits a
+// weight; the FP32 maximum of each row is left out. A GEMM's weights are converted to BF16 at each use
+// [arXiv:2305.14314, double quantization; arXiv:2208.07339; bitsandbytes].
+enum class BaseDtype : std::uint8_t { bf16, nf4, nf4_single, int8 };
 
 constexpr bool is_quantized(BaseDtype base) { return base != BaseDtype::bf16; }
 
-// Returns the bytes of a frozen weight: bf16 2; nf4 1/2 + 1/64 + 4/(64 256); nf4_single 1/2 + 4/64.
+// Returns the bytes of a frozen weight: bf16 2; nf4 1/2 + 1/64 + 4/(64 256); nf4_single 1/2 + 4/64; int8 1.
 constexpr Rational weight_bytes(BaseDtype base) {
   switch (base) {
     case BaseDtype::nf4: return {2113, 4096};
     case BaseDtype::nf4_single: return {9, 16};
+    case BaseDtype::int8: return 1;
     case BaseDtype::bf16: break;
   }
   return 2;
@@ -98,8 +100,8 @@ bool adapts(const OpTable& table, const Op& op, const LoraTarget& target);
 // all linears are adapted at once, q, k, v, gate and up have an adapter each where q, k and v are linears of
 // their own. A linear that is fused has one adapter. With `autocast`, adapters are FP32. Each
 // saves a 16-bit copy of its input and of its weights [PEFT, tuners/lora/layer.py, _cast_input_dtype]. With
-// `keeps_inputs`, quantized linears keep their inputs, though nothing needs them [bitsandbytes before its pull
-// request 1270, autograd/_functions.py, MatMul4Bit].
+// `keeps_inputs`, linears of 4 bits keep their inputs, though nothing needs them [bitsandbytes before its pull
+// request 1270, autograd/_functions.py, MatMul4Bit]. Linears of 8 bits always do [the same file, MatMul8bitLt].
 OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted,
                       bool autocast = false, bool keeps_inputs = false);
 
@@ -108,10 +110,11 @@ ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lor
                           bool keeps_inputs = false);
 
 template <>
-inline constexpr std::array<Spelling<BaseDtype>, 3> spellings<BaseDtype>{{
+inline constexpr std::array<Spelling<BaseDtype>, 4> spellings<BaseDtype>{{
     {BaseDtype::bf16, "bf16"},
     {BaseDtype::nf4, "nf4"},
     {BaseDtype::nf4_single, "nf4_single"},
+    {BaseDtype::int8, "int8"},
 }};
 
 }  // namespace headroom

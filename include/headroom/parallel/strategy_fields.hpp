@@ -302,10 +302,10 @@ inline constexpr std::array strategy_fields{
     StrategyField{"lora_dropout", member<&Strategy::lora, &Lora::dropout>(), "strategy/lora/dropout", "", "",
                   0, FieldGroup::saved, FieldDistance::none, false, "P",
                   "Dropout of an adapter's input, 0 (default) to 1"},
-    StrategyField{
-        "base_dtype", member<&Strategy::lora, &Lora::base>(), "strategy/lora/base_dtype", "", "", 0,
-        FieldGroup::saved, FieldDistance::none, false, "DTYPE",
-        "Dtype of frozen linears: bf16 (default), nf4 (QLoRA, double quantization) or nf4_single (without)"},
+    StrategyField{"base_dtype", member<&Strategy::lora, &Lora::base>(), "strategy/lora/base_dtype", "", "", 0,
+                  FieldGroup::saved, FieldDistance::none, false, "DTYPE",
+                  "Dtype of frozen linears: bf16 (default), nf4 (QLoRA, double quantization), nf4_single "
+                  "(without) or int8"},
 };
 
 // Returns the field with this name, or whose flag has this alias or letter. Returns null if there is none.

@@ -93,6 +93,8 @@ void take_litgpt_adapters(TreeRun& run) {
   const std::string kind = quantize == nullptr ? "" : text_of_values(*quantize);
   if (kind.starts_with("bnb.nf4"))
     builder.set("base_dtype", kind == "bnb.nf4-dq" ? "nf4" : "nf4_single", quantize);
+  else if (kind == "bnb.int8-training")
+    builder.set("base_dtype", "int8", quantize);
   else if (quantize != nullptr && !is_null(*quantize))
     builder.leave_out(*quantize, "frozen linears of these bits: they are counted in bf16");
 }

@@ -140,9 +140,10 @@ void take_quantization(TreeRun& run, bool adapter) {
   const char* const base = nested != nullptr && !is_on(*nested) ? "nf4_single" : "nf4";
   if (adapter && four != nullptr && is_on(*four)) builder.set("base_dtype", base, four);
   if (adapter && by_bits) builder.set("base_dtype", base, bits);
-  if (eight != nullptr && is_on(*eight))
-    builder.leave_out(*eight, "frozen linears of 8 bits: they are counted in bf16");
-  if (bits != nullptr && !by_bits)
+  if (adapter && eight != nullptr && is_on(*eight)) builder.set("base_dtype", "int8", eight);
+  const bool by_eight = bits != nullptr && text_of_values(*bits) == "8";
+  if (adapter && by_eight) builder.set("base_dtype", "int8", bits);
+  if (bits != nullptr && !by_bits && !by_eight)
     builder.leave_out(*bits, "frozen linears of these bits: they are counted in bf16");
 }
 

@@ -131,6 +131,7 @@ class ModelArguments:
     max_length: int
     use_peft: bool = False
     load_in_4bit: bool = False
+    load_in_8bit: bool = False
     use_bnb_nested_quant: bool = True
     lora_r: int = 16
     lora_dropout: float = 0.0
@@ -151,14 +152,14 @@ class RandomTokens(torch.utils.data.Dataset):
 
 own, arguments = HfArgumentParser((ModelArguments, TrainingArguments)).parse_args_into_dataclasses()
 config = AutoConfig.from_pretrained(own.model_name_or_path)
-if own.load_in_4bit:
+if own.load_in_4bit or own.load_in_8bit:
     from transformers import BitsAndBytesConfig
 
     model = AutoModelForCausalLM.from_pretrained(
         own.model_name_or_path,
         quantization_config=BitsAndBytesConfig(
-            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16,
-            bnb_4bit_use_double_quant=own.use_bnb_nested_quant,
+            load_in_4bit=own.load_in_4bit, load_in_8bit=own.load_in_8bit, bnb_4bit_quant_type="nf4",
+            bnb_4bit_compute_dtype=torch.bfloat16, bnb_4bit_use_double_quant=own.use_bnb_nested_quant,
         ),
     )
 else:
@@ -302,7 +303,7 @@ void write_accelerate(const Request& request, Launch& launch) {
   launch.files.push_back({"train.py", trainer_program(request, launch)});
   if (is_quantized(request.strategy.lora.base))
     launch.lacks.emplace_back(
-        "frozen weights in 4 bits: set MODEL_PATH to a checkpoint, since config.json has none");
+        "frozen weights in 4 or 8 bits: set MODEL_PATH to a checkpoint, since config.json has none");
   add_model(request, launch);
 }
 
@@ -341,9 +342,11 @@ void write_llama_factory(const Request& request, Launch& launch) {
     text += line("lora_rank", strategy.lora.rank) +
             line("lora_target", targets_of(strategy.lora, "all", ",")) +
             line("lora_dropout", fmt::format("{:g}", strategy.lora.dropout.value));
+    const bool of_eight_bits = strategy.lora.base == BaseDtype::int8;
     if (is_quantized(strategy.lora.base))
-      text += line("quantization_bit", 4) + line("quantization_method", "bnb") +
-              line("double_quantization", word(strategy.lora.base == BaseDtype::nf4));
+      text += line("quantization_bit", of_eight_bits ? 8 : 4) + line("quantization_method", "bnb");
+    if (is_quantized(strategy.lora.base) && !of_eight_bits)
+      text += line("double_quantization", word(strategy.lora.base == BaseDtype::nf4));
   }
   text += line("dataset", "c4_demo") + line("template", "default") +
           line("cutoff_len", request.workload.sequence) + line("packing", "true") +
@@ -386,13 +389,16 @@ void write_axolotl(const Request& request, Launch& launch) {
           line("gradient_accumulation_steps", microbatches(strategy, request.workload));
   if (!adapters) text += line("reinit_weights", "true");
   if (adapters) {
-    text += line("adapter", is_quantized(strategy.lora.base) ? "qlora" : "lora") +
-            line("lora_r", strategy.lora.rank) + line("lora_alpha", strategy.lora.rank) +
+    const bool of_eight_bits = strategy.lora.base == BaseDtype::int8;
+    const bool of_four_bits = is_quantized(strategy.lora.base) && !of_eight_bits;
+    text += line("adapter", of_four_bits ? "qlora" : "lora") + line("lora_r", strategy.lora.rank) +
+            line("lora_alpha", strategy.lora.rank) +
             line("lora_dropout", fmt::format("{:g}", strategy.lora.dropout.value));
     text += strategy.lora.targets.empty()
                 ? line("lora_target_linear", "true")
                 : line("lora_target_modules", "[" + joined(strategy.lora.targets, ", ") + "]");
-    if (is_quantized(strategy.lora.base)) text += line("load_in_4bit", "true");
+    if (of_four_bits) text += line("load_in_4bit", "true");
+    if (of_eight_bits) text += line("load_in_8bit", "true");
     if (strategy.lora.base == BaseDtype::nf4_single)
       text += "bnb_config_kwargs:\n  bnb_4bit_use_double_quant: false\n";
   }

@@ -100,7 +100,8 @@ LaunchFlags accelerate_flags(const Strategy& strategy, const Workload& workload,
       flags.add("--lora_target_modules", joined(strategy.lora.targets, " "));
     if (strategy.lora.dropout.value > 0)
       flags.add("--lora_dropout", fmt::format("{:g}", strategy.lora.dropout.value));
-    if (is_quantized(strategy.lora.base)) flags.on("--load_in_4bit");
+    if (is_quantized(strategy.lora.base))
+      flags.on(strategy.lora.base == BaseDtype::int8 ? "--load_in_8bit" : "--load_in_4bit");
     if (strategy.lora.base == BaseDtype::nf4_single) flags.add("--use_bnb_nested_quant", "false");
   }
   return flags.take();

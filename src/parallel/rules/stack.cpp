@@ -155,6 +155,13 @@ constexpr std::array stack_sharding_rows{
          "into one tensor of one dtype",
          "PyTorch, torch/distributed/fsdp/_flat_param.py, _validate_tensors_to_flatten",
          [](const RuleCase& it) { return shown(it.software.name); }},
+    Rule{"base_dtype",
+         [](const RuleCase& it) {
+           return it.strategy.lora.base != BaseDtype::int8 || !shards_weights(it.strategy);
+         },
+         "must not be int8 with `data_sharding` zero3: bitsandbytes' 8-bit weights are not sharded",
+         "Hugging Face transformers, docs/source/en/quantization/bitsandbytes.md; bitsandbytes, docs, "
+         "FSDP-QLoRA"},
     Rule{"sync_each_batch",
          [](const RuleCase& it) {
            return !it.strategy.sync_each_batch || it.software.sharding.sync_each_batch;
