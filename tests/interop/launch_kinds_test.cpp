@@ -89,4 +89,88 @@ TEST_CASE("kinds: torchtitan's keys that it does not have are told") {
   CHECK_FALSE(says(run, "lr = 1e-4: not known"));
 }
 
+TEST_CASE("kinds: NeMo's programs by Hydra's flags, and a recipe's own defaults") {
+  const LaunchFolder folder;
+  const LaunchedRun hydra = read_launched_run(folder.with(
+      "run.sh",
+      "python megatron_gpt_pretraining.py --config-path=conf --config-name=megatron_gpt_config "
+      "trainer.devices=2 "
+      "trainer.num_nodes=1 trainer.precision=16 model.micro_batch_size=4 model.global_batch_size=8 "
+      "model.encoder_seq_length=512 model.hidden_size=768 model.num_layers=12 model.num_attention_heads=12 "
+      "model.optim.name=distributed_fused_adam\n"));
+  CHECK(hydra.devices == 2);
+  CHECK(value_in(hydra, "data_sharding") == "zero1");
+  CHECK(value_in(hydra, "precision") == "bf16");
+  const LaunchedRun recipe = read_launched_run(folder.with("train.py", R"(
+def configure():
+    recipe = llm.llama3_8b.pretrain_recipe(name="x", num_nodes=1, num_gpus_per_node=8)
+    recipe.trainer.strategy.pipeline_model_parallel_size = 2
+    return recipe
+)"));
+  CHECK(value_in(recipe, "context_parallel") == "2");
+  CHECK(value_in(recipe, "pipeline_parallel") == "2");
+  CHECK(value_in(recipe, "global_batch") == "512");
+  CHECK(value_in(recipe, "data_parallel") == "2");
+}
+
+TEST_CASE("kinds: a Trainer whose batch is DeepSpeed's, and a program of one's own under accelerate") {
+  const LaunchFolder folder;
+  folder.with("ds.json",
+              R"({"train_batch_size": 32, "zero_optimization": {"stage": 1}, "fp16": {"enabled": true}})");
+  const LaunchedRun trainer = read_launched_run(folder.with(
+      "run.sh",
+      "deepspeed --num_gpus 4 finetune.py --model_name_or_path bigscience/bloomz-560m --deepspeed ds.json "
+      "--do_train --output_dir out --max_length 2048\n"));
+  CHECK(trainer.devices == 4);
+  CHECK(value_in(trainer, "data_sharding") == "zero1");
+  CHECK(value_in(trainer, "global_batch") == "32");
+  folder.with("acc.yaml",
+              "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\nmixed_precision: bf16\n"
+              "num_processes: 8\n");
+  const LaunchedRun own =
+      read_launched_run(folder.with("run.sh",
+                                    "accelerate launch --config_file acc.yaml train.py --batch-size 1 "
+                                    "--gradient-accumulate-every 4 --model "
+                                    "lmsys/vicuna-7b-v1.5 --seq-length 32768\n"));
+  CHECK(own.devices == 8);
+  CHECK(value_in(own, "micro_batch") == "1");
+  CHECK(value_in(own, "global_batch") == "32");
+  CHECK(value_in(own, "sequence") == "32768");
+  CHECK(value_in(own, "data_sharding") == "zero3");
+}
+
+TEST_CASE("kinds: a model of Primus in a checkout of its own") {
+  const LaunchFolder folder;
+  folder.with(
+      "primus/configs/models/megatron/base.yaml",
+      "num_layers: 2\nswiglu: true\nnormalization: RMSNorm\nposition_embedding_type: rope\n"
+      "add_bias_linear: false\nuntie_embeddings_and_output_weights: true\nmax_position_embeddings: 4096\n");
+  folder.with("primus/configs/models/megatron/own_3B.yaml",
+              "bases:\n  - base.yaml\nnum_layers: 28\nhidden_size: 2048\nffn_hidden_size: 7168\n"
+              "num_attention_heads: 16\nvocab_size: 32000\n");
+  const LaunchedRun run = read_launched_run(folder.with(
+      "examples/megatron/run.yaml",
+      "modules:\n  pre_trainer:\n    framework: megatron\n    model: own_3B.yaml\n    overrides:\n"
+      "      micro_batch_size: 4\n      global_batch_size: 32\n      seq_length: 4096\n      num_layers: "
+      "14\n"));
+  REQUIRE(run.model);
+  CHECK(run.model->hidden == 2048);
+  CHECK(run.model->layers == 14);  // the run's own
+  CHECK(run.model->architecture.activation == Activation::swiglu);
+}
+
+TEST_CASE(
+    "kinds: Pai's tokenizer of Qwen 2 with what is added, and Megatron-DeepSpeed's spelling of RMSNorm") {
+  const LaunchedRun run = read_launch_script(
+      "torchrun --nproc_per_node 8 pretrain_qwen.py --num-layers 8 --hidden-size 1536 --num-attention-heads "
+      "12 "
+      "--ffn-hidden-size 8960 --seq-length 4096 --max-position-embeddings 4096 --micro-batch-size 1 "
+      "--global-batch-size 8 --bf16 --patch-tokenizer-type Qwen2Tokenizer --extra-vocab-size 293 "
+      "--normalization rmsnorm\n",
+      "run.sh", {});
+  REQUIRE(run.model);
+  CHECK(run.model->vocabulary == 151936);
+  CHECK(run.model->architecture.normalization == Normalization::rms_norm);
+}
+
 }  // namespace headroom::tests

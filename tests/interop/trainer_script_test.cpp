@@ -108,7 +108,7 @@ import nemo_run as run
 from nemo.collections import llm
 
 def go():
-    recipe = llm.llama3_70b.pretrain_recipe(dir="/c", name="x", num_nodes=1, num_gpus_per_node=8)
+    recipe = llm.gemma_7b.pretrain_recipe(dir="/c", name="x", num_nodes=1, num_gpus_per_node=8)
     recipe.trainer.strategy.tensor_model_parallel_size = 4
     recipe.trainer.strategy.pipeline_model_parallel_size = 2
     recipe.data.global_batch_size = 8
@@ -123,7 +123,8 @@ if __name__ == "__main__":
   CHECK(value_in(run, "tensor_parallel") == "4");
   CHECK(value_in(run, "pipeline_parallel") == "2");
   CHECK(value_in(run, "global_batch") == "8");
-  CHECK(says(run, "starts from llm.llama3_70b.pretrain_recipe, which is not in this file"));
+  CHECK(value_in(run, "context_parallel").empty());
+  CHECK(says(run, "starts from llm.gemma_7b.pretrain_recipe, which is not in this file"));
 }
 
 TEST_CASE("trainer script: Megatron-Bridge's programs start from their recipes") {

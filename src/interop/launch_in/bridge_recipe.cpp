@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/reading.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "io/text.hpp"
 
@@ -128,40 +129,84 @@ std::optional<Recipe> recipe_of(const RecipeWords& words) {
   return best;
 }
 
-void fill_from_recipe(const Recipe& recipe, RunScale& scale, RunBuilder& builder) {
+void fill_unset(const Edits& settings, RunScale& scale, RunBuilder& builder) {
   const auto is_set = [&](std::string_view field) { return builder.value(field).has_value(); };
   const bool recomputes = is_set("recompute") || is_set("recompute_ops");
   const bool stages = is_set("pipeline_parallel") || is_set("virtual_pipeline");
-  for (const Edit& edit : recipe.settings) {
-    if (is_set(edit.field) || edit.field == "global_batch") continue;
+  for (const Edit& edit : settings) {
+    if (is_set(edit.field)) continue;
     if (recomputes && edit.field.starts_with("recompute")) continue;
     if (stages && edit.field == "stage_layers") continue;  // of the recipe's own stages
     builder.set(edit.field, edit.value, nullptr);
   }
   if (builder.count("tensor_parallel").value_or(1) == 1) builder.drop("sequence_parallel");
   if (builder.count("pipeline_parallel").value_or(1) == 1) builder.drop("virtual_pipeline");
-  for (const std::string& choice : recipe.software) {
-    const std::size_t equals = choice.find('=');
-    if (!builder.chosen(choice.substr(0, equals)))
-      builder.choose(choice.substr(0, equals), choice.substr(equals + 1), nullptr);
-  }
   const auto size = [&](std::string_view field) { return builder.count(field).value_or(1); };
   scale.tensor = size("tensor_parallel");
   scale.pipeline = size("pipeline_parallel");
   scale.context = size("context_parallel");
   if (!scale.micro) scale.micro = builder.count("micro_batch");
+  if (!scale.global) scale.global = builder.count("global_batch");
+}
+
+void fill_from_recipe(const Recipe& recipe, RunScale& scale, RunBuilder& builder) {
   if (!scale.devices) scale.devices = recipe.devices;
-  const auto batch = std::find_if(recipe.settings.begin(), recipe.settings.end(),
-                                  [](const Edit& edit) { return edit.field == "global_batch"; });
-  if (scale.global || batch == recipe.settings.end()) return;
-  const std::optional<std::int64_t> stated = whole_count(batch->value);
-  const std::optional<std::int64_t> grown = stated ? product_of(*stated, *scale.devices) : std::nullopt;
-  if (!grown || *grown < recipe.devices) return;
-  scale.global = *grown / recipe.devices;
-  builder.set("global_batch", std::to_string(*scale.global), nullptr);
-  if (*scale.devices != recipe.devices)
+  Edits settings = recipe.settings;
+  for (Edit& edit : settings) {
+    if (edit.field != "global_batch" || scale.global || *scale.devices == recipe.devices) continue;
+    const std::optional<std::int64_t> stated = whole_count(edit.value);
+    const std::optional<std::int64_t> grown = stated ? product_of(*stated, *scale.devices) : std::nullopt;
+    if (!grown || *grown < recipe.devices) continue;
+    edit.value = std::to_string(*grown / recipe.devices);
     builder.imply(fmt::format("the recipe's global batch grows with the GPUs: {} x {} / {} = {}", *stated,
-                              *scale.devices, recipe.devices, *scale.global));
+                              *scale.devices, recipe.devices, edit.value));
+  }
+  fill_unset(settings, scale, builder);
+  for (const std::string& choice : recipe.software) {
+    const std::size_t equals = choice.find('=');
+    if (!builder.chosen(choice.substr(0, equals)))
+      builder.choose(choice.substr(0, equals), choice.substr(equals + 1), nullptr);
+  }
+}
+
+std::optional<Edits> defaults_of_nemo(std::string_view recipe) {
+  struct Defaults {
+    std::string_view name;
+    std::string_view settings;
+  };
+  // [NVIDIA/NeMo, nemo/collections/llm/recipes, one file each: trainer() and pretrain_recipe()]
+  static constexpr std::array<Defaults, 7> known{{
+      {"llama3_8b", "context_parallel=2 micro_batch=1 global_batch=512 sequence=8192"},
+      {"llama3_70b",
+       "tensor_parallel=4 pipeline_parallel=4 virtual_pipeline=5 context_parallel=2 sequence_parallel=yes "
+       "micro_batch=1 global_batch=512 sequence=8192"},
+      {"llama31_405b",
+       "tensor_parallel=8 pipeline_parallel=9 virtual_pipeline=2 context_parallel=4 sequence_parallel=yes "
+       "micro_batch=1 global_batch=512 sequence=8192"},
+      {"mistral_7b", "context_parallel=2 micro_batch=1 global_batch=512 sequence=4096"},
+      {"mixtral_8x7b",
+       "pipeline_parallel=4 virtual_pipeline=8 expert_parallel=8 micro_batch=1 global_batch=512 "
+       "sequence=8192"},
+      {"mixtral_8x22b",
+       "tensor_parallel=2 pipeline_parallel=4 virtual_pipeline=14 context_parallel=2 expert_parallel=8 "
+       "sequence_parallel=yes micro_batch=1 global_batch=512 sequence=4096"},
+      {"nemotron4_340b",
+       "tensor_parallel=8 pipeline_parallel=12 virtual_pipeline=8 context_parallel=2 sequence_parallel=yes "
+       "micro_batch=1 global_batch=2304 sequence=4096"},
+  }};
+  constexpr std::string_view end = ".pretrain_recipe";
+  if (!recipe.ends_with(end)) return std::nullopt;
+  recipe.remove_suffix(end.size());
+  const std::string_view name = recipe.substr(recipe.rfind('.') + 1);
+  const auto row =
+      std::find_if(known.begin(), known.end(), [&](const Defaults& it) { return it.name == name; });
+  if (row == known.end()) return std::nullopt;
+  Edits edits;
+  for (const std::string_view part : parts_of(row->settings, ' ')) {
+    const std::size_t equals = part.find('=');
+    edits.push_back({std::string(part.substr(0, equals)), std::string(part.substr(equals + 1))});
+  }
+  return edits;
 }
 
 }  // namespace headroom

@@ -36,4 +36,9 @@ std::optional<Recipe> recipe_of(const RecipeWords& words);
 // Sets what nothing has set yet as the recipe does. The global batch grows with the GPUs.
 void fill_from_recipe(const Recipe& recipe, RunScale& scale, RunBuilder& builder);
 
+// Returns what a recipe of NeMo 2 sets by its own defaults ("llm.llama3_8b.pretrain_recipe"); nothing if it is not known.
+std::optional<Edits> defaults_of_nemo(std::string_view recipe);
+// Sets what nothing has set yet.
+void fill_unset(const Edits& settings, RunScale& scale, RunBuilder& builder);
+
 }  // namespace headroom

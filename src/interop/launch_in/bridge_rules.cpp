@@ -46,7 +46,8 @@ constexpr std::array<PrecisionRecipe, 6> precision_recipes{{
 
 bool are_bridge_words(const std::vector<Written>& written) {
   const bool has_flags = std::any_of(written.begin(), written.end(), [](const Written& it) {
-    return it.as_written.starts_with("--") && it.name.find('.') == std::string::npos;
+    return it.as_written.starts_with("--") && it.name.find('.') == std::string::npos &&
+           !it.name.starts_with("config_");  // Hydra's own
   });
   return !has_flags && std::any_of(written.begin(), written.end(),
                                    [](const Written& it) { return it.name.find('.') != std::string::npos; });

@@ -267,6 +267,11 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
     builder.imply("performance recipes of Megatron-Bridge reduce gradients in bf16");
   }
   if (started) take_started_recipe(*started, place, scale, builder);
+  const std::optional<Edits> defaults = defaults_of_nemo(base);
+  if (defaults) {
+    fill_unset(*defaults, scale, builder);
+    builder.imply(fmt::format("what is not written here is as {} sets it by default", printable(base)));
+  }
   const bool grid =
       builder.count("tensor_parallel").value_or(1) > 1 && builder.count("expert_parallel").value_or(1) > 1;
   if (recipe && grid && !builder.value("sequence_parallel")) {
@@ -280,7 +285,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   if (recipe && !builder.value("sequence") && !performance && !base.empty())
     builder.assume("the base recipe is not in this file: its other settings are unknown");
   const bool of_other_file = base.find("_config") != std::string::npos || base.ends_with("_recipe");
-  if (recipe && of_other_file)
+  if (recipe && of_other_file && !defaults)
     builder.unresolved(
         fmt::format(
             "starts from {}, which is not in this file: settings that are not written here come from there",

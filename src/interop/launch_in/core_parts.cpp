@@ -157,7 +157,9 @@ void take_recomputation(TreeRun& run) {
   const Written* const modules = run.find({"recompute_modules"});
   if (kind == nullptr) return;
   const std::string word = lower_case(text_of_values(*kind));
-  if (word == "full") {
+  if (word == "none") {
+    builder.set("recompute", "none", kind);
+  } else if (word == "full") {
     builder.set("recompute", "full", kind);
     // block with 0 layers recomputes nothing.
     const bool block = method != nullptr && text_of_values(*method) == "block";

@@ -139,6 +139,12 @@ std::optional<Reader> reader_of(const Program& program, const std::vector<Writte
     return std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
   };
   if (has("deepspeed_config") && (has("model") || has("model_name_or_path"))) return Reader::engine;
+  // A Trainer whose batch is DeepSpeed's.
+  if (has("deepspeed") && has("model_name_or_path")) return Reader::trainer;
+  // A program of one's own under accelerate, which says how it shards.
+  const bool of_accelerate = !program.launchers.empty() && program.launchers.back().starts_with("accelerate");
+  if (of_accelerate && has("batch_size") && (has("model") || has("model_name") || has("model_path")))
+    return Reader::engine;
   return std::nullopt;
 }
 
@@ -434,11 +440,13 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
     case Reader::trainer:
       run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
       break;
-    case Reader::engine:
+    case Reader::engine: {
+      const bool has_file = has_flag(one.written, "deepspeed_config");
       rename_for_trainer(one.written);
       run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
-      run.framework = "DeepSpeed";
+      if (has_file) run.framework = "DeepSpeed";
       break;
+    }
   }
   RunBuilder around(file, "", "");
   if (one.allocator && one.reader != Reader::megatron) take_allocator(*one.allocator, around);

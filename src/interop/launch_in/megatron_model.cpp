@@ -53,7 +53,7 @@ struct Tokenizer {
   std::int64_t size;
   std::string_view because;
 };
-constexpr std::array<Tokenizer, 8> tokenizers{{
+constexpr std::array<Tokenizer, 10> tokenizers{{
     {"GPT2BPETokenizer", 50257, "GPT-2's BPE"},
     {"BertWordPieceLowerCase", 30522, "BERT's uncased word pieces"},
     {"BertWordPieceCase", 28996, "BERT's cased word pieces"},
@@ -62,6 +62,8 @@ constexpr std::array<Tokenizer, 8> tokenizers{{
     {"Llama3Tokenizer", 128256, "Llama 3's"},
     {"LLama3Tokenizer", 128256, "Llama 3's"},  // of Pai-Megatron-Patch
     {"MistralTokenizer", 32768, "Mistral's third version"},
+    {"Qwen2Tokenizer", 151643, "Qwen 2's"},  // of Pai-Megatron-Patch, which adds --extra-vocab-size
+    {"Qwen3Tokenizer", 151643, "Qwen 3's"},
 }};
 
 void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuilder& run) {
@@ -96,8 +98,14 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
                       known.because, printable(of_vocabulary ? text_of_values(*file) : file_name)),
           file);
     }
-    run.member("vocabulary", known.size, tokenizer);
-    return run.imply(fmt::format("the vocabulary is {}, {}", known.size, known.because), tokenizer);
+    constexpr std::int64_t most = 1 << 20;
+    const Written* const extra = type.starts_with("Qwen") ? asked.find("extra_vocab_size") : nullptr;
+    const std::int64_t more =
+        extra == nullptr ? 0 : std::clamp<std::int64_t>(asked.number(*extra).value_or(0), 0, most);
+    run.member("vocabulary", known.size + more, tokenizer);
+    return run.imply(fmt::format("the vocabulary is {}, {}{}", known.size + more, known.because,
+                                 more > 0 ? fmt::format(" with {} more", more) : ""),
+                     tokenizer);
   }
   for (const std::string_view flag :
        {"tokenizer_model", "tokenizer_name_or_path", "load", "pretrained_checkpoint"}) {
@@ -246,7 +254,8 @@ void read_megatron_model(const MegatronSettings& asked, const std::string& progr
                           gated ? ", as with --swiglu" : ""));
   }
   const std::string norm = asked.text("normalization");
-  run.member("normalization", norm == "RMSNorm" ? "rms_norm" : "layer_norm", asked.find("normalization"));
+  run.member("normalization", lower_case(norm) == "rmsnorm" ? "rms_norm" : "layer_norm",
+             asked.find("normalization"));
   read_positions(asked, run);
   read_attention(asked, run);
   read_dropout(asked, run);

@@ -1,6 +1,8 @@
 // Primus: Megatron-LM, Megatron-Bridge or torchtitan by the overrides of a module.
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -9,6 +11,7 @@
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/titan_parts.hpp"
 #include "interop/launch_in/trainer_parts.hpp"
+#include "io/command_files.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
@@ -18,6 +21,47 @@ bool has_latent_attention(const Transformer& model) {
   return model.architecture.latent_attention.has_value() ||
          std::any_of(model.layer_kinds.begin(), model.layer_kinds.end(),
                      [](const auto& kind) { return kind.architecture.latent_attention.has_value(); });
+}
+
+// The configuration of a model by its name: beside the file, or in a checkout of Primus that the file lies in.
+std::optional<std::string> model_file(const std::string& name, const std::string& file) {
+  namespace fs = std::filesystem;
+  fs::path folder = fs::path(file).parent_path();
+  constexpr int most_above = 6;
+  for (int i = 0; i < most_above; ++i) {
+    for (const fs::path& place :
+         {folder / name, folder / "primus" / "configs" / "models" / "megatron" / name}) {
+      if (is_regular_file(place.string())) return place.lexically_normal().string();
+    }
+    folder /= "..";
+  }
+  return std::nullopt;
+}
+
+// Adds the settings of a configuration and of those that it is based on, which it overrides.
+void add_model_file(const std::string& path, std::vector<Written>& all, RunBuilder& builder, int depth = 0) {
+  constexpr int deepest = 8;
+  if (depth > deepest) throw InputError(path, "is based on itself, or on too many others");
+  const TreeNode root = parse_yaml(read_file(path), path);
+  for (const std::string_view key : {"bases", "extends"}) {
+    const TreeNode* const bases = member_of(root, key);
+    if (bases == nullptr) continue;
+    for (const TreeNode& base : bases->members) {
+      const std::string other =
+          (std::filesystem::path(path).parent_path() / base.text).lexically_normal().string();
+      if (is_regular_file(other))
+        add_model_file(other, all, builder, depth + 1);
+      else
+        builder.unresolved(fmt::format("{} is not beside {}: what it sets is not known", printable(base.text),
+                                       printable(path)),
+                           {path, base.line});
+    }
+  }
+  for (Written& setting : flattened(root, path)) {
+    if (setting.name == "bases" || setting.name == "extends") continue;
+    std::erase_if(all, [&](const Written& it) { return it.name == setting.name; });
+    all.push_back(std::move(setting));
+  }
 }
 
 }  // namespace
@@ -44,6 +88,7 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
       overrides == nullptr ? std::vector<Written>{} : flattened(*overrides, file.file);
   const TreeNode* const model = member_of(*trainer, "model");
   RunScale scale;
+  bool sizes_in_file = false;
   builder.system("mi300x");
   builder.imply("Primus trains on AMD's GPUs: --system names another than mi300x");
   if (model != nullptr) {
@@ -65,8 +110,18 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
           builder.leave_out(setting, "attention without latent ranks: the model's own is read");
       }
     } else {
-      std::replace(name.begin(), name.end(), '_', '-');
-      name_model_of(name, &from, file.file, builder);
+      const std::string in_primus = model->text.ends_with(".yaml") ? model->text : model->text + ".yaml";
+      if (const auto own = titan ? std::nullopt : model_file(in_primus, file.file)) {
+        std::vector<Written> of_model;
+        add_model_file(*own, of_model, builder);
+        for (const Written& setting : written)
+          std::erase_if(of_model, [&](const Written& it) { return it.name == setting.name; });
+        written.insert(written.begin(), of_model.begin(), of_model.end());
+        sizes_in_file = true;
+      } else {
+        std::replace(name.begin(), name.end(), '_', '-');
+        name_model_of(name, &from, file.file, builder);
+      }
     }
   }
   if (titan) {
@@ -100,7 +155,9 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
     builder.use_software("nemo-2025");  // Megatron-Bridge has adapters
     take_peft(run, "lora", 16);
   }
-  if (run.has("num_layers") && !run.has("hidden_size")) {
+  if (sizes_in_file) {
+    take_core_model(run);
+  } else if (run.has("num_layers") && !run.has("hidden_size")) {
     builder.member("layers", run.count("num_layers").value_or(1), run.find("num_layers"));
   }
   static constexpr LaunchKey own[] = {{"wandb*"},

@@ -93,9 +93,15 @@ void rename_for_trainer(std::vector<Written>& written) {
   std::erase_if(written, [](const Written& it) { return it.name == "deepspeed" || it.name == "steps"; });
   for (Written& setting : written) {
     if (setting.name == "deepspeed_config") setting.name = "deepspeed";
-    if (setting.name == "model") setting.name = "model_name_or_path";
-    if (setting.name == "sequence_length" || setting.name == "seq_len") setting.name = "max_length";
   }
+  rename(written, {{"model", "model_name_or_path"},
+                   {"model_name", "model_name_or_path"},
+                   {"model_path", "model_name_or_path"},
+                   {"batch_size", "per_device_train_batch_size"},
+                   {"gradient_accumulate_every", "gradient_accumulation_steps"},
+                   {"sequence_length", "max_length"},
+                   {"seq_length", "max_length"},
+                   {"seq_len", "max_length"}});
 }
 
 bool are_swift_words(std::string_view program, const std::vector<Written>& written) {
