@@ -5,9 +5,8 @@
 #include "io/text.hpp"
 
 namespace headroom {
-namespace {
 
-std::optional<double> number_of(const PythonPointer& value) {
+std::optional<double> number_in(const PythonPointer& value) {
   double number = 0;
   if (value->kind != PythonKind::number) return std::nullopt;
   const std::string& text = value->text;
@@ -15,6 +14,8 @@ std::optional<double> number_of(const PythonPointer& value) {
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
+
+namespace {
 
 PythonPointer of_number(double number, std::int64_t line) {
   constexpr double largest = 9e15;
@@ -25,37 +26,9 @@ PythonPointer of_number(double number, std::int64_t line) {
                       line);
 }
 
-PythonPointer of_truth(bool truth, std::int64_t line) {
-  return python_value(PythonKind::boolean, truth ? "True" : "False", line);
-}
-
-PythonPointer unknown(std::string text, std::int64_t line) {
-  constexpr std::size_t longest = 200;
-  if (text.size() > longest) text.resize(longest);
-  return python_value(PythonKind::unknown, std::move(text), line);
-}
-
-using Copies = std::map<const PythonValue*, PythonPointer>;
-
-PythonPointer deep_copy(const PythonPointer& value, Copies& copies, int depth) {
-  constexpr int deepest = 40;
-  if (const auto found = copies.find(value.get()); found != copies.end()) return found->second;
-  auto copy = std::make_shared<PythonValue>(*value);
-  if (depth < deepest) {
-    for (auto& [name, member] : copy->members) member = deep_copy(member, copies, depth + 1);
-  }
-  copies[value.get()] = copy;
-  return copy;
-}
-
-PythonPointer deep_copy(const PythonPointer& value) {
-  Copies copies;
-  return deep_copy(value, copies, 0);
-}
-
 bool same(const PythonPointer& left, const PythonPointer& right) {
-  const auto x = number_of(left);
-  const auto y = number_of(right);
+  const auto x = number_in(left);
+  const auto y = number_in(right);
   return x && y ? *x == *y : left->kind == right->kind && left->text == right->text;
 }
 
@@ -72,7 +45,7 @@ std::optional<bool> Python::truth(const PythonPointer& value) {
   switch (value->kind) {
     case PythonKind::none: return false;
     case PythonKind::boolean: return value->text == "True";
-    case PythonKind::number: return number_of(value).value_or(1) != 0;
+    case PythonKind::number: return number_in(value).value_or(1) != 0;
     case PythonKind::text: return !value->text.empty();
     case PythonKind::list:
     case PythonKind::map: return !value->members.empty();
@@ -87,8 +60,8 @@ std::optional<bool> Python::truth(const PythonPointer& value) {
 
 PythonPointer Python::operate(const std::string& sign, const PythonPointer& left, const PythonPointer& right,
                               std::int64_t line) {
-  const auto x = number_of(left);
-  const auto y = number_of(right);
+  const auto x = number_in(left);
+  const auto y = number_in(right);
   if (x && y) {
     if (sign == "+") return of_number(*x + *y, line);
     if (sign == "-") return of_number(*x - *y, line);
@@ -108,30 +81,30 @@ PythonPointer Python::operate(const std::string& sign, const PythonPointer& left
     sum->members.insert(sum->members.end(), right->members.begin(), right->members.end());
     return sum;
   }
-  return unknown(left->text + ' ' + sign + ' ' + right->text, line);
+  return unknown_value(left->text + ' ' + sign + ' ' + right->text, line);
 }
 
 PythonPointer Python::compared(const std::string& sign, const PythonPointer& left, const PythonPointer& right,
                                std::int64_t line) {
   const bool open = left->kind == PythonKind::unknown || right->kind == PythonKind::unknown ||
                     (left->kind == PythonKind::object && left->text.empty());
-  if (open) return unknown(left->text + ' ' + sign + ' ' + right->text, line);
-  if (sign == "==" || sign == "is") return of_truth(same(left, right), line);
-  if (sign == "!=" || sign == "is not") return of_truth(!same(left, right), line);
+  if (open) return unknown_value(left->text + ' ' + sign + ' ' + right->text, line);
+  if (sign == "==" || sign == "is") return truth_value(same(left, right), line);
+  if (sign == "!=" || sign == "is not") return truth_value(!same(left, right), line);
   if (sign == "in" || sign == "not in") {
     bool found = std::any_of(right->members.begin(), right->members.end(), [&](const auto& member) {
       return right->kind == PythonKind::list ? same(left, member.second) : member.first == left->text;
     });
     if (right->kind == PythonKind::text) found = right->text.find(left->text) != std::string::npos;
-    return of_truth(found == (sign == "in"), line);
+    return truth_value(found == (sign == "in"), line);
   }
-  const auto x = number_of(left);
-  const auto y = number_of(right);
-  if (!x || !y) return unknown(left->text + ' ' + sign + ' ' + right->text, line);
-  if (sign == "<") return of_truth(*x < *y, line);
-  if (sign == ">") return of_truth(*x > *y, line);
-  if (sign == "<=") return of_truth(*x <= *y, line);
-  return of_truth(*x >= *y, line);
+  const auto x = number_in(left);
+  const auto y = number_in(right);
+  if (!x || !y) return unknown_value(left->text + ' ' + sign + ' ' + right->text, line);
+  if (sign == "<") return truth_value(*x < *y, line);
+  if (sign == ">") return truth_value(*x > *y, line);
+  if (sign == "<=") return truth_value(*x <= *y, line);
+  return truth_value(*x >= *y, line);
 }
 
 PythonPointer Python::expression(Frame& f) {
@@ -148,7 +121,7 @@ PythonPointer Python::expression(Frame& f) {
       if (open == 0 && (closes || is_sign(f, ","))) break;
       if (closes) --open;
     }
-    value = unknown("lambda", line);
+    value = unknown_value("lambda", line);
   } else {
     value = binary(f, -4);
     if (take(f, ":=")) value = expression(f);
@@ -157,7 +130,7 @@ PythonPointer Python::expression(Frame& f) {
       if (!take_word(f, "else")) throw PythonUnreadable{};
       const PythonPointer otherwise = expression(f);
       if (!holds)
-        value = unknown(value->text + " or " + otherwise->text, line);
+        value = unknown_value(value->text + " or " + otherwise->text, line);
       else if (!*holds)
         value = otherwise;
     }
@@ -177,8 +150,8 @@ PythonPointer Python::binary(Frame& f, int level) {
     for (; take_word(f, "not");) negates = !negates;
     const PythonPointer value = binary(f, -1);
     const std::optional<bool> holds = truth(value);
-    if (holds && !negates) return of_truth(*holds, line);
-    return holds ? of_truth(!*holds, line) : unknown("not", line);
+    if (holds && !negates) return truth_value(*holds, line);
+    return holds ? truth_value(!*holds, line) : unknown_value("not", line);
   }
   PythonPointer left = binary(f, level + 1);
   for (;;) {
@@ -189,7 +162,7 @@ PythonPointer Python::binary(Frame& f, int level) {
       const PythonPointer right = binary(f, level + 1);
       const std::optional<bool> holds = truth(left);
       if (!holds)
-        left = truth(right) == either ? right : unknown(left->text, line);
+        left = truth(right) == either ? right : unknown_value(left->text, line);
       else if (*holds != either)
         left = right;
       continue;
@@ -233,8 +206,8 @@ PythonPointer Python::unary(Frame& f) {
 PythonPointer Python::signed_value(Frame& f, std::int64_t line) {
   if (take(f, "-")) {
     const PythonPointer value = unary(f);
-    const auto number = number_of(value);
-    return number ? of_number(-*number, line) : unknown("-" + value->text, line);
+    const auto number = number_in(value);
+    return number ? of_number(-*number, line) : unknown_value("-" + value->text, line);
   }
   if (take(f, "+")) return unary(f);
   take_word(f, "await");
@@ -258,7 +231,8 @@ PythonPointer Python::postfix(Frame& f) {
       if (!member) {
         const bool holder = value->kind == PythonKind::object && !is_sign(f, "(");
         member = holder ? python_value(PythonKind::object, "", line)
-                        : unknown((value->kind == PythonKind::unknown ? value->text + '.' : "") + name, line);
+                        : unknown_value((value->kind == PythonKind::unknown ? value->text + '.' : "") + name,
+                                        line);
         if (holder) value->put(name, member);  // what is changed through another name is changed here
       }
       value = member;
@@ -273,11 +247,11 @@ PythonPointer Python::postfix(Frame& f) {
       }
       expect(f, "]");
       PythonPointer member = index->kind == PythonKind::text ? value->find(index->text) : nullptr;
-      const auto number = number_of(index);
+      const auto number = number_in(index);
       if (value->kind == PythonKind::list && number && *number >= 0 &&
           *number < static_cast<double>(value->members.size()))
         member = value->members[static_cast<std::size_t>(*number)].second;
-      value = member ? member : unknown(value->text + "[]", line);
+      value = member ? member : unknown_value(value->text + "[]", line);
     } else {
       return value;
     }
@@ -342,7 +316,7 @@ PythonPointer Python::atom(Frame& f) {
     expect(f, "}");
     return map;
   }
-  if (take(f, "...")) return unknown("...", line);
+  if (take(f, "...")) return unknown_value("...", line);
   throw PythonUnreadable{};
 }
 
@@ -354,11 +328,11 @@ PythonPointer Python::formatted(Frame& f, const PythonToken& text, Python& pytho
       continue;
     }
     const std::size_t end = text.text.find('}', i);
-    if (end == std::string::npos) return unknown(text.text, text.line);
+    if (end == std::string::npos) return unknown_value(text.text, text.line);
     const PythonPointer value = python.look_up(f, text.text.substr(i + 1, end - i - 1), text.line);
     const bool known = value->kind == PythonKind::text || value->kind == PythonKind::number ||
                        value->kind == PythonKind::boolean;
-    if (!known) return unknown(text.text, text.line);
+    if (!known) return unknown_value(text.text, text.line);
     result += value->text;
     i = end;
   }
@@ -384,142 +358,11 @@ PythonPointer Python::look_up(Frame& f, std::string_view name, std::int64_t line
       if (const auto found = module->names.find(name); found != module->names.end()) return found->second;
     }
   }
-  if (f.locals != nullptr) return unknown(std::string(name), line);
+  if (f.locals != nullptr) return unknown_value(std::string(name), line);
   // What a module puts into an imported table is kept: table["mine"] = ..., table.update(...).
   PythonPointer& table = f.module.tables[std::string(name)];
-  if (table == nullptr) table = unknown(std::string(name), line);
+  if (table == nullptr) table = unknown_value(std::string(name), line);
   return table;
-}
-
-PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const PythonPointer& self,
-                                 std::int64_t line) {
-  std::vector<std::pair<std::string, PythonPointer>> arguments;
-  while (!is_sign(f, ")")) {
-    if (take(f, "**")) {
-      const PythonPointer more = expression(f);
-      for (const auto& [name, value] : more->members) arguments.emplace_back(name, value);
-    } else {
-      std::string name;
-      const bool keyword = token(f).kind == PythonTokenKind::name && f.at + 1 < f.module.tokens.size() &&
-                           f.module.tokens[f.at + 1].text == "=" &&
-                           f.module.tokens[f.at + 1].kind == PythonTokenKind::sign;
-      if (keyword) {
-        name = token(f).text;
-        f.at += 2;
-      }
-      arguments.emplace_back(std::move(name), expression(f));
-      if (is_word(f, "for")) throw PythonUnreadable{};
-    }
-    if (arguments.size() > most_members)
-      throw InputError(fmt::format("{}:{}", f.module.file, line),
-                       fmt::format("has a call with more than {} arguments", most_members));
-    if (!take(f, ",")) break;
-  }
-  expect(f, ")");
-  if (callee->kind == PythonKind::function) {
-    const int depth = std::exchange(expression_depth_, 0);
-    PythonPointer result = call(callee->index, arguments, line);
-    expression_depth_ = depth;
-    return result;
-  }
-  const std::string& name = callee->text;
-  const std::string last = name.substr(name.rfind('.') + 1);
-  const bool given = !arguments.empty() && arguments.front().first.empty();
-  PythonPointer first = given ? arguments.front().second : nullptr;
-  if (self && self->kind == PythonKind::text && last == "lower") {
-    std::string text = self->text;
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return python_value(PythonKind::text, std::move(text), line);
-  }
-  if (self && self->kind == PythonKind::list && last == "append" && first) {
-    if (!holds_value(first, self.get())) self->members.emplace_back("", first);
-    return python_value(PythonKind::none, "None", line);
-  }
-  if (self && self->kind == PythonKind::map && (last == "get" || last == "pop") && first) {
-    PythonPointer member = self->find(first->text);
-    if (member) return member;
-    return arguments.size() > 1 ? arguments[1].second : python_value(PythonKind::none, "None", line);
-  }
-  if (name.starts_with("os.")) return unknown(name + "()", line);  // only a run knows
-  if (self && last == "update") {
-    if (f.locals == nullptr) open_up(*self);
-    for (const auto& [key, value] : arguments) {
-      if (!key.empty()) self->put(key, value);
-      for (const auto& [inner, member] : key.empty() ? value->members : decltype(value->members){})
-        self->put(inner, member);
-    }
-    return python_value(PythonKind::none, "None", line);
-  }
-  if ((name == "copy.deepcopy" || name == "deepcopy" || name == "copy.copy") && first)
-    return deep_copy(first);
-  if ((name == "replace" || name == "dataclasses.replace") && first) {
-    PythonPointer copy = deep_copy(first);
-    for (const auto& [key, value] : arguments) {
-      if (!key.empty()) copy->put(key, value);
-    }
-    return copy;
-  }
-  if ((name == "int" || name == "float" || name == "str" || name == "list" || name == "tuple") && first &&
-      arguments.size() == 1)
-    return first;
-  if (name == "setattr" && arguments.size() == 3) {
-    first->put(arguments[1].second->text, arguments[2].second);
-    return python_value(PythonKind::none, "None", line);
-  }
-  if (last == "parse_args" || last == "parse_known_args") return parsed_flags(line);
-  auto result = python_value(name == "dict" ? PythonKind::map : PythonKind::object, name, line);
-  // "run.Config(nl.MegatronStrategy, ...)" configures its first argument.
-  const bool configures =
-      (name == "run.Config" || name == "run.Partial" || name == "Config" || name == "Partial") && first;
-  if (configures) result->text = first->text;
-  std::size_t position = 0;
-  for (auto argument = arguments.begin() + (configures ? 1 : 0); argument != arguments.end(); ++argument) {
-    result->put(argument->first.empty() ? std::to_string(position++) : argument->first, argument->second);
-  }
-  constexpr std::size_t most_calls = 20'000;
-  if (result->kind == PythonKind::object && calls_.size() < most_calls) calls_.push_back(result);
-  return result;
-}
-
-namespace {
-
-// A flag's value, as argparse would turn it: a number, True of a switch, or a text.
-PythonPointer of_flag(const std::string& text, std::int64_t line) {
-  if (text.empty()) return of_truth(true, line);
-  auto value = python_value(PythonKind::number, text, line);
-  if (!number_of(value)) value->kind = PythonKind::text;
-  return value;
-}
-
-}  // namespace
-
-PythonPointer Python::parsed_flags(std::int64_t line) const {
-  auto flags = python_value(PythonKind::object, "parse_args", line);
-  for (const PythonPointer& called : calls_) {
-    if (!called->text.ends_with("add_argument")) continue;
-    std::string name;
-    for (const char* const place : {"0", "1", "2"}) {
-      const PythonPointer given = called->find(place);
-      if (given && given->kind == PythonKind::text && given->text.starts_with("--"))
-        name = given->text.substr(2);
-    }
-    std::replace(name.begin(), name.end(), '-', '_');
-    if (const PythonPointer other = called->find("dest"); other && other->kind == PythonKind::text)
-      name = other->text;
-    if (name.empty()) continue;
-    const PythonPointer usual = called->find("default");
-    const PythonPointer action = called->find("action");
-    if (const auto given = flags_.find(name); given != flags_.end())
-      flags->put(name, of_flag(given->second, line));
-    else if (usual)
-      flags->put(name, usual);
-    else if (action && action->text.starts_with("store_"))
-      flags->put(name, of_truth(action->text == "store_false", line));
-    else
-      flags->put(name, unknown("--" + name, line));
-  }
-  return flags;
 }
 
 }  // namespace headroom

@@ -448,8 +448,15 @@ class Python {
   PythonPointer signed_value(Frame& f, std::int64_t line);
   PythonPointer postfix(Frame& f);
   PythonPointer atom(Frame& f);
+  using Arguments = std::vector<std::pair<std::string, PythonPointer>>;  // names are empty by position
+  Arguments arguments_of(Frame& f, std::int64_t line);
   PythonPointer call_value(Frame& f, const PythonPointer& callee, const PythonPointer& self,
                            std::int64_t line);
+  // The value of a call whose meaning is known; null: there is none.
+  PythonPointer known_call(Frame& f, const std::string& name, const PythonPointer& self,
+                           const Arguments& arguments, std::int64_t line);
+  // A call by its name and arguments.
+  PythonPointer kept_call(const std::string& name, const Arguments& arguments, std::int64_t line);
   PythonPointer look_up(Frame& f, std::string_view name, std::int64_t line);
   static PythonPointer operate(const std::string& sign, const PythonPointer& left, const PythonPointer& right,
                                std::int64_t line);
@@ -457,7 +464,7 @@ class Python {
   static PythonPointer compared(const std::string& sign, const PythonPointer& left,
                                 const PythonPointer& right, std::int64_t line);
   // Flags of argparse with their defaults.
-  [[nodiscard]] PythonPointer parsed_flags(std::int64_t line) const;
+  PythonPointer parsed_flags(std::int64_t line);
   static PythonPointer formatted(Frame& f, const PythonToken& text, Python& python);
 
   const PythonModules& modules_;
@@ -467,6 +474,7 @@ class Python {
   std::vector<PythonDefinition> definitions_;
   std::vector<PythonRemark> remarks_;
   std::vector<PythonPointer> calls_;
+  std::size_t kept_values_ = 0;
   std::size_t steps_ = 0;
   int depth_ = 0;
   int statement_depth_ = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,20 @@ inline void PythonValue::put(const std::string& key, PythonPointer value) {
 inline PythonPointer python_value(PythonKind kind, std::string text, std::int64_t line) {
   return std::make_shared<PythonValue>(kind, std::move(text), line);
 }
+
+inline PythonPointer truth_value(bool truth, std::int64_t line) {
+  return python_value(PythonKind::boolean, truth ? "True" : "False", line);
+}
+
+// Of what only a run knows, by how it is written. Long texts are cut short.
+inline PythonPointer unknown_value(std::string text, std::int64_t line) {
+  constexpr std::size_t longest = 200;
+  if (text.size() > longest) text.resize(longest);
+  return python_value(PythonKind::unknown, std::move(text), line);
+}
+
+// The number that a value is; none: it is no number.
+std::optional<double> number_in(const PythonPointer& value);
 
 // Whether a value holds another, somewhere in it. Of very many values: true.
 inline bool holds_value(const PythonPointer& value, const PythonValue* other) {

@@ -1,0 +1,177 @@
+// Calls of literal Python: those that are followed, those whose meaning is known, and argparse's flags.
+#include <algorithm>
+#include <map>
+
+#include "interop/launch_in/python_interpreter.hpp"
+
+namespace headroom {
+namespace {
+
+using Copies = std::map<const PythonValue*, PythonPointer>;
+
+PythonPointer deep_copy(const PythonPointer& value, Copies& copies, int depth) {
+  constexpr int deepest = 40;
+  if (const auto found = copies.find(value.get()); found != copies.end()) return found->second;
+  auto copy = std::make_shared<PythonValue>(*value);
+  if (depth < deepest) {
+    for (auto& [name, member] : copy->members) member = deep_copy(member, copies, depth + 1);
+  }
+  copies[value.get()] = copy;
+  return copy;
+}
+
+PythonPointer deep_copy(const PythonPointer& value) {
+  Copies copies;
+  return deep_copy(value, copies, 0);
+}
+
+// A flag's value, as argparse would turn it: a number, True of a switch, or a text.
+PythonPointer of_flag(const std::string& text, std::int64_t line) {
+  if (text.empty()) return truth_value(true, line);
+  auto value = python_value(PythonKind::number, text, line);
+  if (!number_in(value)) value->kind = PythonKind::text;
+  return value;
+}
+
+}  // namespace
+
+Python::Arguments Python::arguments_of(Frame& f, std::int64_t line) {
+  Arguments arguments;
+  while (!is_sign(f, ")")) {
+    if (take(f, "**")) {
+      const PythonPointer more = expression(f);
+      for (const auto& [name, value] : more->members) arguments.emplace_back(name, value);
+    } else {
+      std::string name;
+      const bool keyword = token(f).kind == PythonTokenKind::name && f.at + 1 < f.module.tokens.size() &&
+                           f.module.tokens[f.at + 1].text == "=" &&
+                           f.module.tokens[f.at + 1].kind == PythonTokenKind::sign;
+      if (keyword) {
+        name = token(f).text;
+        f.at += 2;
+      }
+      arguments.emplace_back(std::move(name), expression(f));
+      if (is_word(f, "for")) throw PythonUnreadable{};
+    }
+    if (arguments.size() > most_members)
+      throw InputError(fmt::format("{}:{}", f.module.file, line),
+                       fmt::format("has a call with more than {} arguments", most_members));
+    if (!take(f, ",")) break;
+  }
+  expect(f, ")");
+  return arguments;
+}
+
+PythonPointer Python::call_value(Frame& f, const PythonPointer& callee, const PythonPointer& self,
+                                 std::int64_t line) {
+  const Arguments arguments = arguments_of(f, line);
+  if (callee->kind == PythonKind::function) {
+    const int depth = std::exchange(expression_depth_, 0);
+    PythonPointer result = call(callee->index, arguments, line);
+    expression_depth_ = depth;
+    return result;
+  }
+  if (PythonPointer known = known_call(f, callee->text, self, arguments, line)) return known;
+  return kept_call(callee->text, arguments, line);
+}
+
+PythonPointer Python::known_call(Frame& f, const std::string& name, const PythonPointer& self,
+                                 const Arguments& arguments, std::int64_t line) {
+  const std::string last = name.substr(name.rfind('.') + 1);
+  const bool given = !arguments.empty() && arguments.front().first.empty();
+  PythonPointer first = given ? arguments.front().second : nullptr;
+  if (self && self->kind == PythonKind::text && last == "lower") {
+    std::string text = self->text;
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return python_value(PythonKind::text, std::move(text), line);
+  }
+  if (self && self->kind == PythonKind::list && last == "append" && first) {
+    if (!holds_value(first, self.get())) self->members.emplace_back("", first);
+    return python_value(PythonKind::none, "None", line);
+  }
+  if (self && self->kind == PythonKind::map && (last == "get" || last == "pop") && first) {
+    PythonPointer member = self->find(first->text);
+    if (member) return member;
+    return arguments.size() > 1 ? arguments[1].second : python_value(PythonKind::none, "None", line);
+  }
+  if (name.starts_with("os.")) return unknown_value(name + "()", line);  // only a run knows
+  if (self && last == "update") {
+    if (f.locals == nullptr) open_up(*self);
+    for (const auto& [key, value] : arguments) {
+      if (!key.empty()) self->put(key, value);
+      for (const auto& [inner, member] : key.empty() ? value->members : decltype(value->members){})
+        self->put(inner, member);
+    }
+    return python_value(PythonKind::none, "None", line);
+  }
+  if ((name == "copy.deepcopy" || name == "deepcopy" || name == "copy.copy") && first)
+    return deep_copy(first);
+  if ((name == "replace" || name == "dataclasses.replace") && first) {
+    PythonPointer copy = deep_copy(first);
+    for (const auto& [key, value] : arguments) {
+      if (!key.empty()) copy->put(key, value);
+    }
+    return copy;
+  }
+  if ((name == "int" || name == "float" || name == "str" || name == "list" || name == "tuple") && first &&
+      arguments.size() == 1)
+    return first;
+  if (name == "setattr" && arguments.size() == 3) {
+    first->put(arguments[1].second->text, arguments[2].second);
+    return python_value(PythonKind::none, "None", line);
+  }
+  if (last == "parse_args" || last == "parse_known_args") return parsed_flags(line);
+  return nullptr;
+}
+
+PythonPointer Python::kept_call(const std::string& name, const Arguments& arguments, std::int64_t line) {
+  const bool given = !arguments.empty() && arguments.front().first.empty();
+  const PythonPointer first = given ? arguments.front().second : nullptr;
+  auto result = python_value(name == "dict" ? PythonKind::map : PythonKind::object, name, line);
+  // "run.Config(nl.MegatronStrategy, ...)" configures its first argument.
+  const bool configures =
+      (name == "run.Config" || name == "run.Partial" || name == "Config" || name == "Partial") && first;
+  if (configures) result->text = first->text;
+  std::size_t position = 0;
+  steps_ += arguments.size();
+  for (auto argument = arguments.begin() + (configures ? 1 : 0); argument != arguments.end(); ++argument) {
+    result->put(argument->first.empty() ? std::to_string(position++) : argument->first, argument->second);
+  }
+  constexpr std::size_t most_kept = 200'000;  // values, which would otherwise go with their statements
+  kept_values_ += result->members.size() + 1;
+  if (result->kind == PythonKind::object && kept_values_ < most_kept) calls_.push_back(result);
+  return result;
+}
+
+PythonPointer Python::parsed_flags(std::int64_t line) {
+  constexpr std::size_t most_flags = 1000;
+  auto flags = python_value(PythonKind::object, "parse_args", line);
+  steps_ += calls_.size();
+  for (const PythonPointer& called : calls_) {
+    if (!called->text.ends_with("add_argument") || flags->members.size() >= most_flags) continue;
+    std::string name;
+    for (const char* const place : {"0", "1", "2"}) {
+      const PythonPointer given = called->find(place);
+      if (given && given->kind == PythonKind::text && given->text.starts_with("--"))
+        name = given->text.substr(2);
+    }
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (const PythonPointer other = called->find("dest"); other && other->kind == PythonKind::text)
+      name = other->text;
+    if (name.empty()) continue;
+    const PythonPointer usual = called->find("default");
+    const PythonPointer action = called->find("action");
+    if (const auto given = flags_.find(name); given != flags_.end())
+      flags->put(name, of_flag(given->second, line));
+    else if (usual)
+      flags->put(name, usual);
+    else if (action && action->text.starts_with("store_"))
+      flags->put(name, truth_value(action->text == "store_false", line));
+    else
+      flags->put(name, unknown_value("--" + name, line));
+  }
+  return flags;
+}
+
+}  // namespace headroom
