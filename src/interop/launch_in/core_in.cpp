@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/contains.hpp"
 #include "headroom/core/reading.hpp"
 #include "interop/launch_in/bridge_recipe.hpp"
 #include "interop/launch_in/core_parts.hpp"
+#include "interop/launch_in/flags.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/titan_parts.hpp"
 #include "interop/launch_in/trainer_parts.hpp"
@@ -400,13 +402,12 @@ void take_training_data(std::vector<Written>& written) {
       {"model.data.train_ds.global_batch_size", "model.global_batch_size"},
       {"model.data.train_ds.max_seq_length", "model.encoder_seq_length"},
   }};
-  for (const auto& [theirs, ours] : names) {
-    const auto of_data =
-        std::find_if(written.begin(), written.end(), [&](const Written& it) { return it.name == theirs; });
-    if (of_data == written.end() || is_null(*of_data)) continue;
+  for (const auto& name : names) {
+    const Written* const of_data = flag_of(written, name.front());
+    if (of_data == nullptr || is_null(*of_data)) continue;
     Written setting = *of_data;
-    setting.name = std::string(ours);
-    std::erase_if(written, [&](const Written& it) { return it.name == theirs || it.name == ours; });
+    setting.name = std::string(name.back());
+    std::erase_if(written, [&](const Written& it) { return contains(name, std::string_view(it.name)); });
     written.push_back(std::move(setting));
   }
 }

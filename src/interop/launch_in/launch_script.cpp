@@ -11,6 +11,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/core/joined.hpp"
 #include "interop/launch_in/bridge_recipe.hpp"
+#include "interop/launch_in/flags.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/megatron_forks.hpp"
 #include "interop/launch_in/megatron_in.hpp"

@@ -11,21 +11,14 @@
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
-#include "interop/launch_in/megatron_model.hpp"
+#include "interop/launch_in/flags.hpp"
 
 namespace headroom {
 namespace {
 
-const Written* argument_in(const std::vector<Written>& written, std::string_view name) {
-  const auto found = std::find_if(written.rbegin(), written.rend(),
-                                  [&](const Written& setting) { return setting.name == name; });
-  return found == written.rend() ? nullptr : &*found;
-}
-
+// Returns a count above 0.
 std::optional<std::int64_t> argument_count(const std::vector<Written>& written, std::string_view name) {
-  const Written* const setting = argument_in(written, name);
-  if (setting == nullptr || !setting->unknown.empty()) return std::nullopt;
-  const auto count = whole_number(text_of_values(*setting));
+  const std::optional<std::int64_t> count = count_in_flag(written, name);
   return count && *count > 0 ? count : std::nullopt;
 }
 
@@ -76,7 +69,7 @@ void rename_of_mindspeed(std::vector<Written>& written) {
   const std::array<Linear, 3> linears{{{"linear_qkv", {"linear_q_down_proj", "linear_kv_down_proj"}},
                                        {"linear_qb", {"linear_q_up_proj"}},
                                        {"linear_kvb", {"linear_kv_up_proj"}}}};
-  if (argument_in(written, "multi_head_latent_attention") == nullptr) return;
+  if (flag_of(written, "multi_head_latent_attention") == nullptr) return;
   for (Written& setting : written) {
     if (setting.name == "multi_head_latent_attention") setting.name = "multi_latent_attention";
     if (setting.name != "lora_target_modules") continue;
@@ -90,22 +83,21 @@ void rename_of_mindspeed(std::vector<Written>& written) {
 }
 
 bool are_slime_words(const std::vector<Written>& written) {
-  return argument_in(written, "actor_num_gpus_per_node") != nullptr &&
-         (argument_in(written, "hf_checkpoint") != nullptr ||
-          argument_in(written, "rollout_batch_size") != nullptr);
+  return flag_of(written, "actor_num_gpus_per_node") != nullptr &&
+         (flag_of(written, "hf_checkpoint") != nullptr || flag_of(written, "rollout_batch_size") != nullptr);
 }
 
 void take_slime(MegatronArguments& arguments, RunBuilder& run) {
   std::vector<Written>& written = arguments.written;
-  const FilePlace at = argument_in(written, "actor_num_gpus_per_node")->at;
+  const FilePlace at = flag_of(written, "actor_num_gpus_per_node")->at;
   const auto or_default = [&](const std::string& name, std::vector<std::string> values) {
-    if (argument_in(written, name) == nullptr)
+    if (flag_of(written, name) == nullptr)
       written.push_back({name, std::move(values), fmt::format("slime's {}", name), at, ""});
   };
   run.use_framework("slime");
   for (const std::string_view name :
        {"actor_num_nodes", "actor_num_gpus_per_node", "max_tokens_per_gpu", "rollout_batch_size"}) {
-    const Written* const size = argument_in(written, name);
+    const Written* const size = flag_of(written, name);
     if (size != nullptr && size->unknown.empty() && !argument_count(written, name))
       run.problem(*size, "must be a whole number above 0");
   }
@@ -116,19 +108,19 @@ void take_slime(MegatronArguments& arguments, RunBuilder& run) {
     arguments.devices_unknown = false;
     run.devices(*devices);
   } else if (each) {
-    run.problem(*argument_in(written, "actor_num_gpus_per_node"),
+    run.problem(*flag_of(written, "actor_num_gpus_per_node"),
                 "must be smaller: times --actor-num-nodes it does not fit into 64 bits");
   }
-  if (argument_in(written, "fp16") == nullptr) or_default("bf16", {});
+  if (flag_of(written, "fp16") == nullptr) or_default("bf16", {});
   or_default("use_distributed_optimizer", {});
   run.imply("slime shards the optimizer over DP ranks: --use-distributed-optimizer is always set");
   const auto tokens = argument_count(written, "max_tokens_per_gpu");
-  const Written* const packs = argument_in(written, "use_dynamic_batch_size");
+  const Written* const packs = flag_of(written, "use_dynamic_batch_size");
   const auto length = tokens
                           ? product_of(*tokens, argument_count(written, "context_parallel_size").value_or(1))
                           : std::nullopt;
   if (packs != nullptr && length) {
-    const Written from = *argument_in(written, "max_tokens_per_gpu");
+    const Written from = *flag_of(written, "max_tokens_per_gpu");
     std::erase_if(written, [](const Written& setting) { return setting.name == "seq_length"; });
     written.push_back({"seq_length", {std::to_string(*length)}, from.as_written, from.at, ""});
     run.assume(fmt::format(
@@ -147,7 +139,7 @@ void take_slime(MegatronArguments& arguments, RunBuilder& run) {
   if (samples) or_default("global_batch_size", {std::to_string(std::max<std::int64_t>(*samples / steps, 1))});
   or_default("micro_batch_size", {"1"});
   run.assume("the memory of the rollout engine is not counted: --colocate frees it during training");
-  if (const Written* const divergence = argument_in(written, "use_kl_loss"))
+  if (const Written* const divergence = flag_of(written, "use_kl_loss"))
     run.leave_out(*divergence, "the passes of the reference model");
   std::erase_if(written, [](const Written& setting) { return is_of_generation(setting.name); });
 }

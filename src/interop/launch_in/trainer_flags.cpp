@@ -10,37 +10,13 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
 #include "interop/launch_in/core_parts.hpp"
+#include "interop/launch_in/flags.hpp"
 #include "interop/launch_in/program.hpp"
 #include "interop/launch_in/trainer_common.hpp"
 #include "io/text.hpp"
 
 namespace headroom {
 namespace {
-
-// The last of several of a name, which holds [Python, argparse].
-Written* flag_of(std::vector<Written>& written, std::string_view name) {
-  const auto found =
-      std::find_if(written.rbegin(), written.rend(), [&](const Written& it) { return it.name == name; });
-  return found == written.rend() ? nullptr : &*found;
-}
-
-bool has_flag(const std::vector<Written>& written, std::string_view name) {
-  return std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
-}
-
-void rename(std::vector<Written>& written, std::initializer_list<std::array<std::string_view, 2>> names) {
-  for (Written& setting : written) {
-    for (const auto& [theirs, ours] : names) {
-      if (setting.name == theirs) setting.name = std::string(ours);
-    }
-  }
-}
-
-std::optional<std::int64_t> count_in_flag(std::vector<Written>& written, std::string_view name) {
-  const Written* const setting = flag_of(written, name);
-  return setting == nullptr || !setting->unknown.empty() ? std::nullopt
-                                                         : whole_count(text_of_values(*setting));
-}
 
 // --zero_stage as accelerate's configuration has it, with what `offload` sends to the host.
 void take_stage_flag(TrainerLaunch& launch, std::string_view stage_name, std::string_view offload) {
@@ -218,9 +194,8 @@ bool are_factory_words(std::string_view program, const std::vector<Written>& wri
 }
 
 Preferences preferences_of(std::string_view program, const std::vector<Written>& written) {
-  const auto found = std::find_if(written.rbegin(), written.rend(),
-                                  [](const Written& setting) { return setting.name == "rlhf_type"; });
-  const std::string type = found == written.rend() ? "" : lower_case(text_of_values(*found));
+  const Written* const found = flag_of(written, "rlhf_type");
+  const std::string type = found == nullptr ? "" : lower_case(text_of_values(*found));
   // As a word of the program's name: "run_dpo.py", not "endpoint.py".
   const auto is = [&](std::string_view name) {
     const auto is_letter = [&](std::size_t at) {

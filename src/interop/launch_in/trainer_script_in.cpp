@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "interop/launch_in/flags.hpp"
 #include "interop/launch_in/trainer_flags.hpp"
 #include "interop/launch_in/trainer_script.hpp"
 #include "io/text.hpp"

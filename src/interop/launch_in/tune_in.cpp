@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/trainer_common.hpp"
 #include "interop/launch_in/trainer_parts.hpp"
 #include "io/text.hpp"
 
