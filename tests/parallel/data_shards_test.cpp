@@ -76,7 +76,9 @@ TEST_CASE(
   const Software software = read_software("kempnerforge-2026");
   CHECK(sharding_of_one(software, {}) == DataSharding::none);
   CHECK(sharding_of_one(software, {.tensor_parallel = 2}) == DataSharding::zero3);
-  CHECK(sharding_of_one(read_software("torchtitan-2025"), {}) == DataSharding::zero3);
+  // torchtitan applies FSDP to several ranks alone [torchtitan/distributed/parallel_dims.py, fsdp_enabled].
+  CHECK(sharding_of_one(read_software("torchtitan-2025"), {}) == DataSharding::none);
+  CHECK(sharding_of_one(read_software("torchtitan-2025"), {.tensor_parallel = 2}) == DataSharding::zero3);
   CHECK(sharding_of_one(read_software("megatron-core-2025"), {.tensor_parallel = 2}) == DataSharding::none);
 }
 
