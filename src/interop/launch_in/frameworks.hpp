@@ -19,6 +19,7 @@ struct TrainerLaunch {
   std::optional<Written> global;        // of all data-parallel ranks, where a program states its batch so
   std::optional<std::int64_t> devices;  // as launchers' flags say them
   std::optional<std::int64_t> devices_per_node;
+  std::vector<LaunchRemark> remarks;
   std::string open_conditions;   // as RunBuilder::open_conditions() has it
   std::optional<Written> tuner;  // of `swift sft`: lora, full or another way to train
   bool pairs = false;            // as RunScale has it

@@ -144,8 +144,10 @@ std::optional<Reader> reader_of(const Program& program, const std::vector<Writte
   if (has("deepspeed") && has("model_name_or_path")) return Reader::trainer;
   // A program of one's own under accelerate, which says how it shards.
   const bool of_accelerate = !program.launchers.empty() && program.launchers.back().starts_with("accelerate");
-  if (of_accelerate && has("batch_size") && (has("model") || has("model_name") || has("model_path")))
-    return Reader::engine;
+  const bool has_model = has("model") || has("model_name") || has("model_path");
+  const bool of_training = has("learning_rate") || has("lr") || has("gradient_accumulate_every") ||
+                           has("gradient_accumulation_steps") || has("max_train_steps") || has("num_epochs");
+  if (of_accelerate && of_training && has("batch_size") && has_model) return Reader::engine;
   return std::nullopt;
 }
 
@@ -317,20 +319,14 @@ struct Starts {
 };
 
 // The settings of a Trainer that a Python script beside this one writes out.
-std::optional<TrainerLaunch> launch_of_python(const Program& program, const std::vector<Written>& written,
-                                              const std::string& file) {
+std::optional<TrainerLaunch> launch_of_python(const Program& program, const std::string& file) {
   if (!program.name.ends_with(".py")) return std::nullopt;
   const std::optional<std::string> place = place_in_script(program.path, file);
   if (!place) return std::nullopt;
-  PythonFlags flags;
-  for (const Written& it : written) {
-    if (it.as_written.starts_with("--") && it.unknown.empty()) flags[it.name] = text_of_values(it);
-  }
-  try {
-    return trainer_script(read_file(*place), *place, flags);
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
+  std::vector<std::string> words;
+  for (const Value& word : program.arguments)
+    words.push_back(shell::is_known(word.text()) ? word.text() : "${}");
+  return trainer_script(read_file(*place), *place, python_flags(words));
 }
 
 Starts starts_of(const Followed& script, const std::string& file) {
@@ -367,7 +363,7 @@ Starts starts_of(const Followed& script, const std::string& file) {
     if (const auto reader = reader_of(one.program, one.written, one.config)) {
       one.reader = *reader;
       starts.runs.push_back(std::move(one));
-    } else if (one.of_python = launch_of_python(one.program, one.written, file); one.of_python) {
+    } else if (one.of_python = launch_of_python(one.program, file); one.of_python) {
       one.reader = Reader::python;
       starts.runs.push_back(std::move(one));
     } else {
@@ -436,6 +432,8 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       run = read_configuration(script, one.program, std::move(one.written), one.config, file, options);
       break;
     case Reader::python:
+      if (one.program.launchers.empty())
+        assume_one_process(*one.of_python, file_place(script, one.program.at));
       run = read_trainer(script, one.program, std::move(*one.of_python), file, options);
       break;
     case Reader::trainer:

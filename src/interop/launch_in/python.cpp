@@ -125,4 +125,22 @@ PythonResult python_names(std::string_view text, const std::string& file) {
   return {TreeMaker(file).of(names, "", 0), python.take_remarks()};
 }
 
+PythonFlags python_flags(const std::vector<std::string>& words) {
+  PythonFlags flags;
+  std::string name;
+  for (const std::string& word : words) {
+    const std::size_t start = std::min(word.find_first_not_of('-'), word.size());
+    const bool is_flag = start > 0 && word.find_first_of("0123456789") != 1;  // "-1" is a value
+    if (is_flag) {
+      const std::size_t equals = std::min(word.find('=', start), word.size());
+      name = word.substr(start, equals - start);
+      std::replace(name.begin(), name.end(), '-', '_');
+      flags[name] = equals < word.size() ? word.substr(equals + 1) : "";
+    } else if (!name.empty() && flags[name].empty()) {
+      flags[name] = word;
+    }
+  }
+  return flags;
+}
+
 }  // namespace headroom

@@ -32,13 +32,18 @@ PythonResult call_python(std::string_view text, const std::string& file, const s
 // Which calls run_python() returns, by what is called ("TrainingArguments", "LoraConfig").
 using PythonCalls = bool (*)(std::string_view called);
 
-// Runs a file as a program, as far as it is written out. Returns a list of the calls that are wanted and not followed, in
-// their order. Throws InputError where the file is no Python, or has no such function.
 using PythonFlags = std::map<std::string, std::string>;
+
+// Returns the flags of a command as argparse takes them: --bs 4, --bs=4, -b 4, --checkpoint. Words that only a run knows
+// are "${}".
+PythonFlags python_flags(const std::vector<std::string>& words);
+
 struct PythonStart {
   PythonFlags flags;     // by name, what argparse is told in the place of its defaults
   std::string function;  // that is called in the place of the program
 };
+// Runs a file as a program, as far as it is written out. Returns a list of the calls that are wanted and not followed, in
+// their order. Throws InputError where the file is no Python, or has no such function.
 PythonResult run_python(std::string_view text, const std::string& file, PythonCalls wanted,
                         const PythonStart& start = {});
 

@@ -1,5 +1,6 @@
 // Calls of literal Python: those that are followed, those whose meaning is known, and argparse's flags.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "interop/launch_in/python_interpreter.hpp"
@@ -25,9 +26,26 @@ PythonPointer deep_copy(const PythonPointer& value) {
   return deep_copy(value, copies, 0);
 }
 
+// max(1, 16 // 4), min(...) and int(3.5), where the numbers are known; null: another call.
+PythonPointer known_number(const std::string& name, const Python::Arguments& arguments, std::int64_t line) {
+  if ((name != "max" && name != "min" && name != "int") || arguments.empty()) return nullptr;
+  std::optional<double> result;
+  for (const auto& [key, value] : arguments) {
+    const std::optional<double> number = number_in(value);
+    if (!key.empty() || !number) return nullptr;
+    result = !result || name == "int" ? *number
+             : name == "max"          ? std::max(*result, *number)
+                                      : std::min(*result, *number);
+  }
+  return number_value(name == "int" ? std::trunc(*result) : *result, line);
+}
+
 // A flag's value, as argparse would turn it: a number, True of a switch, or a text.
 PythonPointer of_flag(const std::string& text, std::int64_t line) {
   if (text.empty()) return truth_value(true, line);
+  if (text.starts_with("${")) return unknown_value("a flag", line);
+  if (text == "True" || text == "true") return truth_value(true, line);
+  if (text == "False" || text == "false") return truth_value(false, line);
   auto value = python_value(PythonKind::number, text, line);
   if (!number_in(value)) value->kind = PythonKind::text;
   return value;
@@ -40,6 +58,7 @@ Python::Arguments Python::arguments_of(Frame& f, std::int64_t line) {
   while (!is_sign(f, ")")) {
     if (take(f, "**")) {
       const PythonPointer more = expression(f);
+      if (more->kind != PythonKind::map) arguments.emplace_back("**", more);
       for (const auto& [name, value] : more->members) arguments.emplace_back(name, value);
     } else {
       std::string name;
@@ -114,10 +133,11 @@ PythonPointer Python::known_call(Frame& f, const std::string& name, const Python
     }
     return copy;
   }
+  if (PythonPointer number = known_number(name, arguments, line)) return number;
   if ((name == "int" || name == "float" || name == "str" || name == "list" || name == "tuple") && first &&
       arguments.size() == 1)
     return first;
-  if (name == "setattr" && arguments.size() == 3) {
+  if (name == "setattr" && arguments.size() == 3 && first) {
     first->put(arguments[1].second->text, arguments[2].second);
     return python_value(PythonKind::none, "None", line);
   }
@@ -151,19 +171,24 @@ PythonPointer Python::parsed_flags(std::int64_t line) {
   for (const PythonPointer& called : calls_) {
     if (!called->text.ends_with("add_argument") || flags->members.size() >= most_flags) continue;
     std::string name;
+    std::optional<std::string> told;
     for (const char* const place : {"0", "1", "2"}) {
-      const PythonPointer given = called->find(place);
-      if (given && given->kind == PythonKind::text && given->text.starts_with("--"))
-        name = given->text.substr(2);
+      const PythonPointer option = called->find(place);
+      if (!option || option->kind != PythonKind::text || !option->text.starts_with('-')) continue;
+      std::string plain =
+          option->text.substr(std::min(option->text.find_first_not_of('-'), option->text.size()));
+      std::replace(plain.begin(), plain.end(), '-', '_');
+      if (const auto given = flags_.find(plain); given != flags_.end()) told = given->second;
+      if (flags_.contains("no_" + plain)) told = "False";  // BooleanOptionalAction
+      if (name.empty() || option->text.starts_with("--")) name = plain;
     }
-    std::replace(name.begin(), name.end(), '-', '_');
     if (const PythonPointer other = called->find("dest"); other && other->kind == PythonKind::text)
       name = other->text;
     if (name.empty()) continue;
     const PythonPointer usual = called->find("default");
     const PythonPointer action = called->find("action");
-    if (const auto given = flags_.find(name); given != flags_.end())
-      flags->put(name, of_flag(given->second, line));
+    if (told)
+      flags->put(name, of_flag(*told, line));
     else if (usual)
       flags->put(name, usual);
     else if (action && action->text.starts_with("store_"))

@@ -15,9 +15,7 @@ std::optional<double> number_in(const PythonPointer& value) {
   return number;
 }
 
-namespace {
-
-PythonPointer of_number(double number, std::int64_t line) {
+PythonPointer number_value(double number, std::int64_t line) {
   constexpr double largest = 9e15;
   if (!std::isfinite(number)) return python_value(PythonKind::unknown, "a number", line);
   const bool whole = number == std::floor(number) && std::abs(number) < largest;
@@ -25,6 +23,8 @@ PythonPointer of_number(double number, std::int64_t line) {
                       whole ? std::to_string(static_cast<std::int64_t>(number)) : fmt::format("{}", number),
                       line);
 }
+
+namespace {
 
 bool same(const PythonPointer& left, const PythonPointer& right) {
   const auto x = number_in(left);
@@ -50,7 +50,7 @@ std::optional<bool> Python::truth(const PythonPointer& value) {
     case PythonKind::list:
     case PythonKind::map: return !value->members.empty();
     case PythonKind::object:
-      if (value->text.empty()) return std::nullopt;
+      if (value->text.empty() || value->members.empty()) return std::nullopt;  // a call that only a run makes
       return true;
     case PythonKind::function: return true;
     case PythonKind::unknown: break;
@@ -63,15 +63,20 @@ PythonPointer Python::operate(const std::string& sign, const PythonPointer& left
   const auto x = number_in(left);
   const auto y = number_in(right);
   if (x && y) {
-    if (sign == "+") return of_number(*x + *y, line);
-    if (sign == "-") return of_number(*x - *y, line);
-    if (sign == "*") return of_number(*x * *y, line);
-    if (*y != 0 && sign == "/") return of_number(*x / *y, line);
-    if (*y != 0 && sign == "//") return of_number(std::floor(*x / *y), line);
-    if (*y != 0 && sign == "%") return of_number(*x - *y * std::floor(*x / *y), line);
-    if (sign == "**") return of_number(std::pow(*x, *y), line);
+    if (sign == "+") return number_value(*x + *y, line);
+    if (sign == "-") return number_value(*x - *y, line);
+    if (sign == "*") return number_value(*x * *y, line);
+    if (*y != 0 && sign == "/") return number_value(*x / *y, line);
+    if (*y != 0 && sign == "//") return number_value(std::floor(*x / *y), line);
+    if (*y != 0 && sign == "%") return number_value(*x - *y * std::floor(*x / *y), line);
+    if (sign == "**") return number_value(std::pow(*x, *y), line);
   }
-  constexpr std::size_t longest = 100'000;
+  if (sign == "|" && left->kind == PythonKind::map && right->kind == PythonKind::map) {
+    auto both = std::make_shared<PythonValue>(*left);
+    for (const auto& [key, member] : right->members) both->put(key, member);
+    return both;
+  }
+  constexpr std::size_t longest = 20'000;
   if (sign == "+" && left->kind == PythonKind::text && right->kind == PythonKind::text &&
       left->text.size() + right->text.size() < longest)
     return python_value(PythonKind::text, left->text + right->text, line);
@@ -190,6 +195,7 @@ PythonPointer Python::binary(Frame& f, int level) {
     const std::string sign = token(f).text;
     ++f.at;
     left = operate(sign, left, binary(f, level + 1), line);
+    steps_ += size_of(*left);
   }
 }
 
@@ -207,7 +213,7 @@ PythonPointer Python::signed_value(Frame& f, std::int64_t line) {
   if (take(f, "-")) {
     const PythonPointer value = unary(f);
     const auto number = number_in(value);
-    return number ? of_number(-*number, line) : unknown_value("-" + value->text, line);
+    return number ? number_value(-*number, line) : unknown_value("-" + value->text, line);
   }
   if (take(f, "+")) return unary(f);
   take_word(f, "await");
@@ -271,6 +277,7 @@ PythonPointer Python::atom(Frame& f) {
       const PythonPointer part = token(f).formatted ? formatted(f, token(f), *this)
                                                     : python_value(PythonKind::text, token(f).text, line);
       value = operate("+", value, part, line);
+      steps_ += size_of(*value);
     }
     return value;
   }

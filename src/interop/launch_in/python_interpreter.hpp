@@ -27,7 +27,7 @@ using PythonModules = std::function<std::optional<std::string>(const std::string
 inline constexpr std::size_t most_python_steps = 200'000;  // statements
 inline constexpr int deepest_python_call = 24;
 inline constexpr int deepest_python_statement = 400;
-inline constexpr int deepest_python_expression = 120;
+inline constexpr int deepest_python_expression = 60;
 
 struct PythonModule;
 
@@ -59,6 +59,8 @@ struct PythonUnreadable {};
 
 class Python {
  public:
+  using Arguments = std::vector<std::pair<std::string, PythonPointer>>;  // names are empty by position
+
   explicit Python(const PythonModules& modules, PythonFlags flags = {})
       : modules_(modules), flags_(std::move(flags)) {}
 
@@ -272,14 +274,16 @@ class Python {
       expression(f);  // a type
       if (!is_sign(f, "=")) return;
     }
-    static constexpr std::array<std::string_view, 3> sums{"+=", "|=", "*="};
+    static constexpr std::array<std::string_view, 7> sums{"+=", "|=", "*=", "-=", "/=", "//=", "%="};
     const bool adds =
         token(f).kind == PythonTokenKind::sign && contains(sums, std::string_view(token(f).text));
     if (adds) {
-      const std::string sign = token(f).text.substr(0, 1);
+      const std::string sign = token(f).text.substr(0, token(f).text.size() - 1);
       ++f.at;
       const PythonPointer right = expression(f);
-      assign_at(f, start, operate(sign, value, right, token(f).line));
+      const PythonPointer sum = operate(sign, value, right, token(f).line);
+      steps_ += size_of(*sum);
+      assign_at(f, start, sum);
       return;
     }
     std::vector<std::size_t> targets{start};
@@ -334,6 +338,9 @@ class Python {
       }
       if (!is_sign(at, ".") && !is_sign(at, "[")) {
         open_up(*holder);
+        if (holder->members.size() >= most_members)
+          throw InputError(fmt::format("{}:{}", f.module.file, token(f).line),
+                           fmt::format("has a dictionary with more than {} members", most_members));
         holder->put(key, std::move(value));
         return;
       }
@@ -441,6 +448,12 @@ class Python {
       run_body(f);
   }
 
+  // What a value of a sum costs, in steps.
+  static std::size_t size_of(const PythonValue& value) {
+    constexpr std::size_t bytes_a_step = 64;
+    return value.members.size() + value.text.size() / bytes_a_step;
+  }
+
   // Expressions.
   PythonPointer expression(Frame& f);
   PythonPointer binary(Frame& f, int level);
@@ -448,7 +461,6 @@ class Python {
   PythonPointer signed_value(Frame& f, std::int64_t line);
   PythonPointer postfix(Frame& f);
   PythonPointer atom(Frame& f);
-  using Arguments = std::vector<std::pair<std::string, PythonPointer>>;  // names are empty by position
   Arguments arguments_of(Frame& f, std::int64_t line);
   PythonPointer call_value(Frame& f, const PythonPointer& callee, const PythonPointer& self,
                            std::int64_t line);

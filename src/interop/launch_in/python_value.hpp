@@ -82,6 +82,8 @@ inline PythonPointer unknown_value(std::string text, std::int64_t line) {
   return python_value(PythonKind::unknown, std::move(text), line);
 }
 
+PythonPointer number_value(double number, std::int64_t line);
+
 // The number that a value is; none: it is no number.
 std::optional<double> number_in(const PythonPointer& value);
 

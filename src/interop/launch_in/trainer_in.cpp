@@ -318,6 +318,7 @@ LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options
 
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
   RunBuilder builder(file, "Hugging Face Trainer", "hf-trainer");
+  const std::vector<LaunchRemark> remarks = std::move(launch.remarks);
   RunScale scale = scale_of_launch(launch, builder);
   if (launch.global && !launch.global->unknown.empty()) {
     builder.unresolved(*launch.global, "global_batch");
@@ -356,9 +357,11 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
   take_preference_words(run, scale);
   if (run.has("adafactor") && run.on("adafactor"))
     builder.set("optimizer", "adafactor", run.find("adafactor"));
-  return hf_like(run, names, adapter, peft, 16,
-                 run.find({"gradient_checkpointing", "grad_checkpoint"}, "recompute"), hugging_face_keys,
-                 options, scale);
+  LaunchedRun read = hf_like(run, names, adapter, peft, 16,
+                             run.find({"gradient_checkpointing", "grad_checkpoint"}, "recompute"),
+                             hugging_face_keys, options, scale);
+  read.remarks.insert(read.remarks.end(), remarks.begin(), remarks.end());
+  return read;
 }
 
 LaunchedRun read_llama_factory(const TreeFile& file, const LaunchOptions& options) {

@@ -11,11 +11,15 @@
 namespace headroom {
 
 // Returns the settings that a script writes out, under the names of the Trainer's flags; nothing if it makes no arguments of
-// a Trainer. Values that only a run knows stay as needs. Throws InputError where the file is no Python.
+// a Trainer. Values that only a run knows stay as needs. Throws InputError where the file is no Python, or where the arguments
+// are of a dictionary that only a run knows.
 std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::string& file,
                                             const PythonFlags& flags = {});
 
-// Reads the run of a script that python starts without a launcher: one process.
+// Sets one GPU where nothing says how many: python starts one process.
+void assume_one_process(TrainerLaunch& launch, const FilePlace& at);
+
+// Reads the run of a script that python starts without a launcher.
 LaunchedRun read_trainer_script(TrainerLaunch launch, const std::string& file, const LaunchOptions& options);
 
 }  // namespace headroom
