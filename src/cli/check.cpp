@@ -123,17 +123,20 @@ LaunchedRun read_or_empty(const std::string& file, const LaunchOptions& options)
   }
 }
 
-// Splits what a problem of a file names ("run.sh:14: --bf16", "run.sh: /optimizer", "run.sh") into a place and the rest.
+// Splits what a problem of a file names ("run.sh:14: --bf16", "run.sh: /optimizer", "run.sh", "base.yaml:5: heads") into a
+// place and the rest.
 std::pair<FilePlace, std::string> split_place(const std::string& file, std::string_view where) {
   FilePlace at{.file = file};
-  if (where == file || !where.starts_with(file + ":"))
-    return {at, where == file ? std::string() : std::string(where)};
-  where.remove_prefix(file.size() + 1);
-  const std::string_view line = where.substr(0, where.find(':'));
-  if (headroom::read_count(line, at.line).empty())
-    where.remove_prefix(std::min(where.size(), line.size() + 1));
-  while (where.starts_with(' ')) where.remove_prefix(1);
-  return {at, std::string(where)};
+  const std::size_t colon = where.find(':');
+  const std::string_view start = where.substr(0, colon);
+  std::string_view rest = colon == std::string_view::npos ? std::string_view() : where.substr(colon + 1);
+  const std::string_view line = rest.substr(0, rest.find(':'));
+  const bool has_line = !line.empty() && headroom::read_count(line, at.line).empty();
+  if (start != file && !has_line) return {at, std::string(where)};
+  at.file = start;
+  if (has_line) rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  return {at, std::string(rest)};
 }
 
 // Programs get what was read of a file that cannot be asked about, with what is missing. People get that as an error.
@@ -172,7 +175,8 @@ ExitCode check_launch(const std::string& file, CheckFlags flags, CheckFormat for
   flags.launch.model = file;
   reading(file, flags, format, [&] { take_launch_file(flags.launch, flags.system); });
   ExitCode code = ExitCode::done;
-  with_places(flags.launch, [&] { code = check_read(file, flags, format); });
+  reading(file, flags, format,
+          [&] { with_places(flags.launch, [&] { code = check_read(file, flags, format); }); });
   return code;
 }
 
