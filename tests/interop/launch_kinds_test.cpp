@@ -173,4 +173,55 @@ TEST_CASE(
   CHECK(run.model->architecture.normalization == Normalization::rms_norm);
 }
 
+TEST_CASE("kinds: a model file of Primus with experts and a tokenizer, and bases without an end") {
+  const LaunchFolder folder;
+  folder.with("primus/configs/models/megatron/moe.yaml",
+              "bases: base.yaml\nnum_layers: 4\nhidden_size: 512\nffn_hidden_size: 2048\n"
+              "num_attention_heads: 8\ntokenizer_type: Llama3Tokenizer\n");
+  folder.with("primus/configs/models/megatron/base.yaml",
+              "num_experts: 60\nmoe_router_topk: 8\nmoe_ffn_hidden_size: 1408\nswiglu: true\n");
+  const std::string start = "modules:\n  pre_trainer:\n    framework: megatron\n    model: ";
+  const std::string end =
+      ".yaml\n    overrides:\n      micro_batch_size: 1\n      global_batch_size: 8\n      seq_length: "
+      "2048\n";
+  const LaunchedRun run = read_launched_run(folder.with("examples/megatron/run.yaml", start + "moe" + end));
+  REQUIRE(run.model);
+  REQUIRE(run.model->architecture.experts);
+  CHECK(run.model->architecture.experts->count == 60);
+  CHECK(run.model->architecture.experts->per_token == 8);
+  CHECK(run.model->vocabulary == 128256);
+  folder.with("primus/configs/models/megatron/loop.yaml", "bases:\n  - loop.yaml\n  - loop.yaml\n");
+  const std::string loop = folder.with("examples/megatron/run.yaml", start + "loop" + end);
+  CHECK_THROWS_WITH_AS(read_launched_run(loop), doctest::Contains("is based on itself"), InputError);
+}
+
+TEST_CASE("kinds: llm-foundry's model that starts at random has the sizes that are written over it") {
+  const LaunchFolder folder;
+  const auto written = [&](const std::string& pretrained) {
+    return read_launched_run(folder.with(
+        "run.yaml", "model:\n  name: hf_causal_lm\n  pretrained: " + pretrained +
+                        "\n  pretrained_model_name_or_path: mistralai/Mistral-7B-v0.1\n  config_overrides:\n"
+                        "    num_hidden_layers: 16\n    vocab_size: 51200\n"
+                        "max_seq_len: 4096\nglobal_train_batch_size: 64\ndevice_train_microbatch_size: 4\n"));
+  };
+  const LaunchedRun random = written("false");
+  REQUIRE(random.model);
+  CHECK(random.model->layers == 16);
+  CHECK(random.model->vocabulary == 51200);
+  CHECK(written("true").model->layers == 32);
+}
+
+TEST_CASE("kinds: DeepSpeed's BF16 optimizer shards at ZeRO stage 0") {
+  const auto read = [](const std::string& dtype) {
+    return read_launch_script(
+        "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 "
+        "--num-attention-heads 8 --seq-length 512 --max-position-embeddings 512 "
+        "--micro-batch-size 1 --global-batch-size 8 --zero-stage 0 --deepspeed " +
+            dtype + "\n",
+        "run.sh", {});
+  };
+  CHECK(value_in(read("--bf16"), "data_sharding") == "zero1");
+  CHECK(value_in(read("--fp16"), "data_sharding") == "none");
+}
+
 }  // namespace headroom::tests

@@ -151,6 +151,52 @@ TEST_CASE("trainer script: Megatron-Bridge's programs start from their recipes")
   CHECK(says(unread, "starts from the recipe own_config, which is not at hand"));
 }
 
+TEST_CASE("trainer script: recipes that fine-tune are not those that pretrain, and GPUs are asked for") {
+  const LaunchFolder folder;
+  const std::string start = "python setup_experiment.py --gpu h100 -m llama3 -s 70b -c bf16 -ng ";
+  const LaunchedRun tuned = read_launched_run(folder.with("run.sh", start + "64 --task lora\n"));
+  CHECK(value_in(tuned, "tensor_parallel").empty());
+  CHECK(value_in(tuned, "lora_rank") == "32");
+  CHECK(says(tuned, "starts from the recipe llama3 70b, which is not at hand"));
+  CHECK(says(read_launched_run(folder.with("run.sh", start + "$NG\n")), "needs $NG"));
+}
+
+TEST_CASE("trainer script: one visible GPU, a folder of ModelScope, and a placeholder") {
+  const LaunchFolder folder;
+  const std::string start = "CUDA_VISIBLE_DEVICES=0 python src/train_bash.py --stage sft --do_train True ";
+  const LaunchedRun run = read_launched_run(folder.with(
+      "run.sh", start + "--model_name_or_path /hub/qwen/Qwen1___5-0___5B --cutoff_len 1024 --bf16 True "
+                        "--per_device_train_batch_size 2 --gradient_accumulation_steps 32\n"));
+  CHECK(run.devices == 1);
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 24);
+  CHECK_THROWS_WITH_AS(read_launched_run(folder.with("run.sh", "cd <YOUR_PATH>\n" + start + "\n")),
+                       doctest::Contains("write the value in the place of <YOUR_PATH>"), InputError);
+}
+
+TEST_CASE("trainer script: what the Trainer is given is what is trained") {
+  const LaunchFolder folder;
+  const LaunchedRun run = read_launched_run(
+      folder.with("train.py",
+                  "import argparse\n"
+                  "p = argparse.ArgumentParser()\n"
+                  "p.add_argument('-b', '--batch', type=int, default=4)\n"
+                  "a = p.parse_args()\n"
+                  "reference = AutoModelForCausalLM.from_pretrained('meta-llama/Llama-3.1-70B')\n"
+                  "model = AutoModelForCausalLM.from_pretrained('meta-llama/Llama-3.1-8B')\n"
+                  "unused = TrainingArguments(output_dir='x', per_device_train_batch_size=32)\n"
+                  "args = TrainingArguments(output_dir='x', per_device_train_batch_size=a.batch, bf16=True)\n"
+                  "trainer = Trainer(model=model, args=args)\n"
+                  "later = TrainingArguments(output_dir='x', per_device_train_batch_size=64)\n"));
+  CHECK(value_in(run, "micro_batch") == "4");
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 32);
+  const std::string open = folder.with("open.py",
+                                       "import json\nwords = json.load(open('x.json'))\n"
+                                       "Trainer(model='gpt2', args=TrainingArguments(**words))\n");
+  CHECK_THROWS_WITH_AS(read_launched_run(open), doctest::Contains("only a run knows"), InputError);
+}
+
 TEST_CASE("trainer script: NeMo's fine-tuning takes the sizes of its training data") {
   const LaunchFolder folder;
   const LaunchedRun run = read_launched_run(

@@ -44,6 +44,11 @@ std::string without_joints(std::string_view text) {
   return plain;
 }
 
+bool names_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
 // Takes a flag's value out of the settings. Empty: it is not given, or only a run knows it.
 std::string take_word(std::vector<Written>& written, std::initializer_list<std::string_view> names) {
   std::string value;
@@ -105,6 +110,9 @@ std::optional<RecipeWords> take_recipe_words(std::vector<Written>& written) {
   } else {
     return std::nullopt;
   }
+  const std::string task = lower_case(take_word(written, {"task"})) + ' ' + lower_case(function);
+  words.adapter = names_any(task, {"lora", "peft", "dora"});
+  words.tunes = words.adapter || names_any(task, {"sft", "finetune"});
   if (words.dtype.empty()) words.dtype = "bf16";
   if (words.variant == "v1") words.variant.clear();
   return words;
@@ -112,6 +120,7 @@ std::optional<RecipeWords> take_recipe_words(std::vector<Written>& written) {
 
 std::optional<Recipe> recipe_of(const RecipeWords& words) {
   std::optional<Recipe> best;
+  if (words.tunes) return best;
   const auto distance = [&](const Recipe& recipe) {
     const double wanted = words.devices ? static_cast<double>(*words.devices) : 1;
     return words.devices ? std::abs(std::log2(static_cast<double>(recipe.devices) / wanted)) : 0.0;

@@ -25,12 +25,15 @@ struct RecipeWords {
   std::string dtype;    // "bf16", "fp8_cs"
   std::string variant;  // "v2"; empty: the default
   std::optional<std::int64_t> devices;
+  bool tunes = false;    // fine-tunes: by --task or by its name
+  bool adapter = false;  // with low-rank adapters
 };
 
 // Takes the flags that select a recipe out of a command's settings. Returns nothing where none does.
 std::optional<RecipeWords> take_recipe_words(std::vector<Written>& written);
 
 // Returns the recipe of the last release, for the nearest number of GPUs if it has several; nothing if none matches.
+// Recipes that fine-tune are not at hand.
 std::optional<Recipe> recipe_of(const RecipeWords& words);
 
 // Sets what nothing has set yet as the recipe does. The global batch grows with the GPUs.

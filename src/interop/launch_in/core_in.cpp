@@ -238,6 +238,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   if (!scale.devices) {
     scale.devices_per_node = run.count({"devices"});
     scale.nodes = run.count({"num_nodes"});
+    run.find({"num_gpus", "gpus"}, "data_parallel");
   }
   // "..._64gpu_..." of a name.
   if (const std::size_t at = function.find("gpu_"); at != std::string::npos && at > 0) {
@@ -297,8 +298,9 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
     take_optimizer(*optimizer, builder);
   if (run.has("peft_scheme")) run.find("peft_scheme");
   take_peft(run, "peft", 32);
-  if (!builder.value("lora_rank") &&
-      (function.find("_lora_") != std::string::npos || function.find("_peft_") != std::string::npos)) {
+  const bool names_adapter =
+      function.find("_lora_") != std::string::npos || function.find("_peft_") != std::string::npos;
+  if (!builder.value("lora_rank") && (names_adapter || (started && started->adapter))) {
     builder.set("lora_rank", "32", nullptr);
     builder.imply("an adapter has rank 32 where it is not written");
   }
@@ -317,7 +319,6 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
       {"wandb_*"},
       {"log_dir"},
       {"gpus_per_node"},
-      {"task"},
       {"domain"},
       {"packager"},
       {"dryrun"},

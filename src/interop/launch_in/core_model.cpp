@@ -28,6 +28,10 @@ std::vector<Written> layer_settings(TreeRun& run) {
                              "quick_geglu",
                              "activation_func_clamp_value",
                              "num_moe_experts",
+                             "num_experts",
+                             "num_shared_experts",
+                             "tokenizer_type",
+                             "tokenizer_model",
                              "moe_layer_freq",
                              "moe_router_topk",
                              "moe_router_dtype",
@@ -128,6 +132,8 @@ void take_core_model(TreeRun& run) {
   if (const auto vocabulary = run.count({"vocab_size", "padded_vocab_size", "override_vocab_size"})) {
     builder.member("vocabulary", *vocabulary,
                    run.find({"vocab_size", "padded_vocab_size", "override_vocab_size"}));
+  } else if (layers.tells("tokenizer_type")) {
+    read_vocabulary(layers, count, builder);
   } else {
     constexpr std::int64_t gpt2 = 50257;
     builder.member("vocabulary", gpt2, nullptr);

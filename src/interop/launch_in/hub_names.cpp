@@ -294,7 +294,11 @@ void name_text_model(const std::string& name, const Written* from, const std::st
 void name_model_of(const std::string& name, const Written* from, const std::string& file,
                    RunBuilder& builder) {
   if (name.empty()) return;
-  name_text_model(name, from, file, builder);
+  std::string text = name;
+  constexpr std::string_view point = "___";  // of ModelScope's folders: "Qwen2___5-7B"
+  for (std::size_t at = text.find(point); at != std::string::npos; at = text.find(point, at))
+    text.replace(at, point.size(), ".");
+  name_text_model(text, from, file, builder);
   if (has_vision(name) && !builder.so_far().model_name.empty())
     builder.assume("the language model is read: the vision tower is left out", from);
 }

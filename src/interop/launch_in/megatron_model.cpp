@@ -66,6 +66,8 @@ constexpr std::array<Tokenizer, 10> tokenizers{{
     {"Qwen3Tokenizer", 151643, "Qwen 3's"},
 }};
 
+}  // namespace
+
 void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuilder& run) {
   const Written* const size = asked.first({"vocab_size", "padded_vocab_size", "pad_vocab_size_to"});
   if (size != nullptr && asked.number(*size)) {
@@ -136,6 +138,8 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
           ? "the vocabulary is 50257, GPT-2's: no --vocab-size is given (--set vocabulary=N)"
           : "the vocabulary is 50257, GPT-2's: that of the tokenizer is not known (--set vocabulary=N)");
 }
+
+namespace {
 
 void read_positions(const MegatronSettings& asked, RunBuilder& run) {
   const Written* const type = asked.first({"position_embedding_type", "use_rotary_position_embeddings"});

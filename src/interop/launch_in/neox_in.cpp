@@ -197,6 +197,7 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     std::int64_t vocabulary = 50257;
     if (tokenizer.starts_with("HF")) vocabulary = 50277;  // 20B_tokenizer.json
     if (tokenizer.starts_with("SPM") || tokenizer.starts_with("Llama")) vocabulary = 32000;
+    if (tokenizer.starts_with("Llama3")) vocabulary = 128256;
     if (const auto size = run.count({"padded_vocab_size", "vocab_size"}))
       vocabulary = *size;
     else

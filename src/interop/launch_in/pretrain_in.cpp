@@ -182,6 +182,25 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
   return builder.finish(options);
 }
 
+namespace {
+
+// Sizes of a model that starts at random, over those of its transformers configuration.
+void take_overridden_sizes(TreeRun& run) {
+  const Written* const pretrained = run.find("model.pretrained");
+  if (pretrained == nullptr || is_on(*pretrained)) return;  // other sizes would not load
+  const std::string at = "model.config_overrides.";
+  for (const auto& [ours, theirs] :
+       {std::pair{"hidden", "hidden_size"}, std::pair{"layers", "num_hidden_layers"},
+        std::pair{"heads", "num_attention_heads"}, std::pair{"key_value_heads", "num_key_value_heads"},
+        std::pair{"head_size", "head_dim"}, std::pair{"feedforward", "intermediate_size"},
+        std::pair{"vocabulary", "vocab_size"}, std::pair{"max_positions", "max_position_embeddings"}})
+    take_size(run, ours, {at + theirs});
+  if (const Written* const tied = run.find(at + "tie_word_embeddings"))
+    run.builder().member("tied_embeddings", is_on(*tied), tied);
+}
+
+}  // namespace
+
 LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options) {
   RunBuilder builder(file.file, "llm-foundry", "pytorch-fsdp-2023");
   TreeRun run(flattened(file.root, file.file), builder);
@@ -199,6 +218,7 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
   const Written* const pretrained = run.find({"model.pretrained_model_name_or_path"});
   if (pretrained != nullptr && !run.has("model.d_model")) {
     name_model_of(*pretrained, builder);
+    take_overridden_sizes(run);
   } else if (run.has("model.d_model")) {
     const std::int64_t width = run.count("model.d_model").value_or(0);
     take_size(run, "hidden", {"model.d_model"});

@@ -38,19 +38,21 @@ std::optional<std::string> model_file(const std::string& name, const std::string
   return std::nullopt;
 }
 
-// Adds the settings of a configuration and of those that it is based on, which it overrides.
-void add_model_file(const std::string& path, std::vector<Written>& all, RunBuilder& builder, int depth = 0) {
-  constexpr int deepest = 8;
-  if (depth > deepest) throw InputError(path, "is based on itself, or on too many others");
+// Adds the settings of a configuration and of those that it is based on, which it overrides. `count` is of the
+// files read so far.
+void add_model_file(const std::string& path, std::vector<Written>& all, RunBuilder& builder, int& count) {
+  constexpr int most = 32;
+  if (++count > most) throw InputError(path, "is based on itself, or on too many others");
   const TreeNode root = parse_yaml(read_file(path), path);
   for (const std::string_view key : {"bases", "extends"}) {
     const TreeNode* const bases = member_of(root, key);
     if (bases == nullptr) continue;
-    for (const TreeNode& base : bases->members) {
+    const std::vector<TreeNode> alone(bases->kind == TreeKind::scalar ? 1 : 0, *bases);
+    for (const TreeNode& base : alone.empty() ? bases->members : alone) {
       const std::string other =
           (std::filesystem::path(path).parent_path() / base.text).lexically_normal().string();
       if (is_regular_file(other))
-        add_model_file(other, all, builder, depth + 1);
+        add_model_file(other, all, builder, count);
       else
         builder.unresolved(fmt::format("{} is not beside {}: what it sets is not known", printable(base.text),
                                        printable(path)),
@@ -113,7 +115,8 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
       const std::string in_primus = model->text.ends_with(".yaml") ? model->text : model->text + ".yaml";
       if (const auto own = titan ? std::nullopt : model_file(in_primus, file.file)) {
         std::vector<Written> of_model;
-        add_model_file(*own, of_model, builder);
+        int count = 0;
+        add_model_file(*own, of_model, builder, count);
         for (const Written& setting : written)
           std::erase_if(of_model, [&](const Written& it) { return it.name == setting.name; });
         written.insert(written.begin(), of_model.begin(), of_model.end());

@@ -339,6 +339,9 @@ void take_environment(Program& program) {
   if (program.whole_nodes && !program.processes_per_node && !program.processes && lists &&
       visible.back() != ',')
     program.processes_per_node = 1 + std::count(visible.begin(), visible.end(), ',');
+  // A Python program alone is one process, which trains on several GPUs only by DataParallel.
+  const bool alone = program.launchers.empty() && program.name.ends_with(".py");
+  if (alone && lists && visible.find(',') == std::string::npos && !program.processes) program.processes = 1;
 }
 
 }  // namespace

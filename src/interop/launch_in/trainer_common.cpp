@@ -145,6 +145,11 @@ void take_quantization(TreeRun& run, bool adapter) {
   if (adapter && by_eight) builder.set("base_dtype", "int8", bits);
   if (bits != nullptr && !by_bits && !by_eight)
     builder.leave_out(*bits, "frozen linears of these bits: they are counted in bf16");
+  for (const Written* const quantized : {four, eight}) {
+    if (!adapter && quantized != nullptr && is_on(*quantized) && text_of_values(*quantized) != "qlora")
+      builder.leave_out(*quantized,
+                        "quantized weights train only under an adapter: they are counted in bf16");
+  }
 }
 
 // "fsdp: full_shard auto_wrap offload" of the Trainer, as a list or a text.

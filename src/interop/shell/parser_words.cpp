@@ -161,7 +161,13 @@ bool Parser::redirection(std::size_t result) {
   skip_blank();
   const std::int64_t line = line_;
   Word target = word();
-  if (target.raw.empty()) fail(fmt::format("'{}' needs a file", sign), line);
+  if (target.raw.empty()) {
+    const auto& before = node(result).redirections;
+    const bool placeholder = sign == ">" && !before.empty() && before.back().sign == "<";
+    fail(placeholder ? fmt::format("write the value in the place of <{}>", before.back().target.raw)
+                     : fmt::format("'{}' needs a file", sign),
+         line);
+  }
   if (sign != "<<" && sign != "<<-") {
     node(result).redirections.push_back({std::string(sign), std::move(target), false});
     return true;
