@@ -321,6 +321,14 @@ bool adapts(const OpTable& table, const Op& op, const LoraTarget& target) {
   return target.part != 0 || op.name == "qkv" || makes_gate(table, op);
 }
 
+bool adapts(const ModelLayers& layers, const LoraTarget& target) {
+  return std::any_of(layers.kinds.begin(), layers.kinds.end(), [&](const LayerKind& kind) {
+    const std::vector<Op>& ops = kind.ops.ops();
+    return is_layer(kind) &&
+           std::any_of(ops.begin(), ops.end(), [&](const Op& op) { return adapts(kind.ops, op, target); });
+  });
+}
+
 OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted, bool autocast,
                       bool keeps_inputs) {
   return Adapting(table, loss, lora, adapted, autocast, keeps_inputs).table();

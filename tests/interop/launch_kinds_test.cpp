@@ -224,4 +224,19 @@ TEST_CASE("kinds: DeepSpeed's BF16 optimizer shards at ZeRO stage 0") {
   CHECK(value_in(read("--fp16"), "data_sharding") == "none");
 }
 
+TEST_CASE("kinds: adapters pass over targets that the model does not have, where it has others") {
+  const LaunchFolder folder;
+  const auto read = [&](const std::string& targets, const std::string& model = "DeepSeek-V3") {
+    return read_launched_run(folder.with("run.sh", "swift sft --model deepseek-ai/" + model +
+                                                       " --train_type lora "
+                                                       "--lora_rank 8 --target_modules " +
+                                                       targets + " --max_length 2048\n"));
+  };
+  const LaunchedRun run = read("q_proj k_proj o_proj");
+  CHECK(value_in(run, "lora_targets") == "o_proj");
+  CHECK(says(run, "adapters pass over q_proj,k_proj"));
+  CHECK(value_in(read("k_proj"), "lora_targets") == "k_proj");  // is refused later
+  CHECK(value_in(read("q_proj,o_proj", "DeepSeek-V2-Lite"), "lora_targets") == "q_b_proj,o_proj");
+}
+
 }  // namespace headroom::tests

@@ -96,6 +96,9 @@ const LoraTarget* find_target(std::string_view name);
 // Returns whether the op is a linear that the target names. A linear that is not gated has no gate.
 bool adapts(const OpTable& table, const Op& op, const LoraTarget& target);
 
+// Returns whether the target names a linear of any layer.
+bool adapts(const ModelLayers& layers, const LoraTarget& target);
+
 // Returns the table of a layer with adapters (`adapted`), or of an end of the model, which is only frozen. If
 // all linears are adapted at once, q, k, v, gate and up have an adapter each where q, k and v are linears of
 // their own. A linear that is fused has one adapter. With `autocast`, adapters are FP32. Each

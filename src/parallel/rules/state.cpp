@@ -163,15 +163,6 @@ std::string_view same_before(const RuleCase& it) {
   return {};
 }
 
-// Returns whether a linear of the layers has the name.
-bool has_linear(const ModelLayers& layers, const LoraTarget& target) {
-  return std::any_of(layers.kinds.begin(), layers.kinds.end(), [&](const LayerKind& kind) {
-    return is_layer(kind) && std::any_of(kind.ops.ops().begin(), kind.ops.ops().end(), [&](const Op& op) {
-             return headroom::adapts(kind.ops, op, target);
-           });
-  });
-}
-
 constexpr std::string_view of_targets = "PEFT, LoraConfig.target_modules";
 constexpr std::array target_rows{
     Rule{"lora_targets", [](const RuleCase& it) { return it.name != every_linear || it.place == 0; },
@@ -188,7 +179,7 @@ constexpr std::array target_rows{
     Rule{"lora_targets",
          [](const RuleCase& it) {
            const LoraTarget* const target = find_target(it.name);
-           return target == nullptr || has_linear(it.tables.of_model(), *target);
+           return target == nullptr || headroom::adapts(it.tables.of_model(), *target);
          },
          "names '{}', which no layer of this model has", of_targets,
          [](const RuleCase& it) { return shown(it.name); }}};
