@@ -123,8 +123,8 @@ LaunchedRun read_or_empty(const std::string& file, const LaunchOptions& options)
   }
 }
 
-// Splits what a problem of a file names ("run.sh:14: --bf16", "run.sh: /optimizer", "run.sh", "base.yaml:5: heads") into a
-// place and the rest.
+// Splits where a problem is ("run.sh:14: --bf16", "run.sh: /optimizer", "run.sh", "base.yaml:5: heads") into a
+// place in a file and a field.
 std::pair<FilePlace, std::string> split_place(const std::string& file, std::string_view where) {
   FilePlace at{.file = file};
   const std::size_t colon = where.find(':');
@@ -139,7 +139,8 @@ std::pair<FilePlace, std::string> split_place(const std::string& file, std::stri
   return {at, std::string(rest)};
 }
 
-// Programs get what was read of a file that cannot be asked about, with what is missing. People get that as an error.
+// In formats for programs, prints what could be read of a file that failed, with its errors. Tables print
+// only the errors.
 void tell_unread(const std::string& file, const CheckFlags& flags, CheckFormat format,
                  const InputError& error) {
   if (format == CheckFormat::table) return;
@@ -160,7 +161,7 @@ void tell_unread(const std::string& file, const CheckFlags& flags, CheckFormat f
   print_result(format == CheckFormat::json ? preflight_json(reply) : preflight_annotations(reply));
 }
 
-// Returns what `read` does. Tells programs too if it throws.
+// Returns the result of `read`. If it throws, calls tell_unread() and rethrows.
 template <class Read>
 auto reading(const std::string& file, const CheckFlags& flags, CheckFormat format, Read read) {
   try {

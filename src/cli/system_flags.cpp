@@ -82,7 +82,7 @@ void use_stack_defaults(const RequestFlags& asked, Request& request) {
   Strategy& strategy = request.strategy;
   if (!asked.text("schedule")) use_default_schedule(strategy, request.software);
   if (!asked.text("data_sharding")) strategy.data_sharding = default_sharding(request.software, strategy);
-  // A launch file's shards are over the ranks that there are.
+  // On one rank, a launch file's sharding has no effect on such stacks.
   const bool of_file = asked.places.contains("--data-sharding");
   if (of_file && devices(strategy) == 1 && request.software.sharding.plain_alone)
     strategy.data_sharding = sharding_of_one(request.software, strategy);

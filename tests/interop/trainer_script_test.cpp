@@ -171,7 +171,7 @@ TEST_CASE("trainer script: one visible GPU, a folder of ModelScope, and a placeh
   REQUIRE(run.model);
   CHECK(run.model->layers == 24);
   CHECK_THROWS_WITH_AS(read_launched_run(folder.with("run.sh", "cd <YOUR_PATH>\n" + start + "\n")),
-                       doctest::Contains("write the value in the place of <YOUR_PATH>"), InputError);
+                       doctest::Contains("replace the placeholder <YOUR_PATH> with its value"), InputError);
 }
 
 TEST_CASE("trainer script: what the Trainer is given is what is trained") {

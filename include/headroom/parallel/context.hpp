@@ -17,7 +17,7 @@ std::int64_t context_inner(const Transformer& model, const Strategy& strategy);
 // Returns whether attention of a layer can use this communication. Attention sinks need all-to-all. Windows
 // and chunks need all-to-all or all-gather.
 bool admits(const Architecture& layer, CpComm how);
-// Returns whether it can use one of these kinds. An empty list stands for all kinds.
+// Returns whether attention of a layer can use any of these kinds. An empty list stands for all kinds.
 bool admits_any(const Architecture& layer, const std::vector<CpComm>& kinds);
 
 // Returns the kinds of communication that all layers of a model can use: all kinds, or those that sliding

@@ -61,7 +61,9 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options) {
     scale.pairs = kind == "dpo" || kind == "ipo" || kind == "orpo" || kind == "simpo";
     scale.reference = kind == "dpo" || kind == "ipo" || kind == "kto";
     if (!scale.pairs && !scale.reference)
-      builder.leave_out(*rl, "answers and their rewards: one model on single sequences is read");
+      builder.leave_out(*rl,
+                        "generated answers and their rewards are not counted: read as one model trained on "
+                        "single sequences");
   }
   if (run.has("unfrozen_parameters"))
     builder.leave_out(*run.find("unfrozen_parameters"), "frozen weights: read as if all were trained");

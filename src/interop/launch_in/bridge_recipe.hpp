@@ -19,10 +19,10 @@ std::string full_bridge_flag(const std::string& word);
 
 // What a command or a function's name says of a performance recipe.
 struct RecipeWords {
-  std::string name;     // as it is told: "llama3 70b", "llama3_70b_pretrain_64gpu_h100_bf16_config"
-  std::string model;    // "llama-3-70b"; empty: not known here
-  std::string gpu;      // "h100"
-  std::string dtype;    // "bf16", "fp8_cs"
+  std::string name;   // as the command writes it: "llama3 70b", "llama3_70b_pretrain_64gpu_h100_bf16_config"
+  std::string model;  // "llama-3-70b"; empty: not known here
+  std::string gpu;    // "h100"
+  std::string dtype;  // "bf16", "fp8_cs"
   std::string variant;  // "v2"; empty: the default
   std::optional<std::int64_t> devices;
   bool tunes = false;    // fine-tunes: by --task or by its name
@@ -32,16 +32,16 @@ struct RecipeWords {
 // Takes the flags that select a recipe out of a command's settings. Returns nothing where none does.
 std::optional<RecipeWords> take_recipe_words(std::vector<Written>& written);
 
-// Returns the recipe of the last release, for the nearest number of GPUs if it has several; nothing if none matches.
-// Recipes that fine-tune are not at hand.
+// Returns the matching recipe for the nearest number of GPUs, from the last release that has it. Returns
+// nothing if none matches, or if the command fine-tunes: Headroom has no recipes of fine-tuning.
 std::optional<Recipe> recipe_of(const RecipeWords& words);
 
-// Sets what nothing has set yet as the recipe does. The global batch grows with the GPUs.
+// Sets fields that are still unset to the recipe's values, with the global batch scaled by the GPUs.
 void fill_from_recipe(const Recipe& recipe, RunScale& scale, RunBuilder& builder);
 
 // Returns what a recipe of NeMo 2 sets by its own defaults ("llm.llama3_8b.pretrain_recipe"); nothing if it is not known.
 std::optional<Edits> defaults_of_nemo(std::string_view recipe);
-// Sets what nothing has set yet.
+// Sets the fields of `settings` that are still unset.
 void fill_unset(const Edits& settings, RunScale& scale, RunBuilder& builder);
 
 }  // namespace headroom

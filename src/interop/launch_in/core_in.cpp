@@ -163,13 +163,13 @@ void take_nemo_words(TreeRun& run) {
     run.builder().set("data_sharding", "zero1", optimizer);
 }
 
-// The recipe that a command starts from, if this program has it.
+// Fills unset settings from the recipe that a command starts from, if Headroom has it.
 void take_started_recipe(const RecipeWords& words, const FilePlace& place, RunScale& scale,
                          RunBuilder& builder) {
   if (!words.gpu.empty()) builder.system(words.gpu);
   if (const std::optional<Recipe> recipe = recipe_of(words)) {
     fill_from_recipe(*recipe, scale, builder);
-    builder.imply(fmt::format("what the command does not say is that of the recipe {}@{}", recipe->name,
+    builder.imply(fmt::format("settings that the command leaves out come from the recipe {}@{}", recipe->name,
                               recipe->releases.back()));
   } else {
     builder.unresolved(
@@ -273,7 +273,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   const std::optional<Edits> defaults = defaults_of_nemo(base);
   if (defaults) {
     fill_unset(*defaults, scale, builder);
-    builder.imply(fmt::format("what is not written here is as {} sets it by default", printable(base)));
+    builder.imply(fmt::format("settings that are not written here are the defaults of {}", printable(base)));
   }
   const bool grid =
       builder.count("tensor_parallel").value_or(1) > 1 && builder.count("expert_parallel").value_or(1) > 1;

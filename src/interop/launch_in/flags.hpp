@@ -1,4 +1,4 @@
-// The flags of a command as a list: which hold, and what they are called.
+// Looks up and renames flags in the list of a command's flags.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-// Returns the last of several flags of a name, which holds [Python, argparse], or null.
+// Returns the last flag of that name, which overrides earlier ones [Python, argparse], or null.
 Written* flag_of(std::vector<Written>& written, std::string_view name);
 const Written* flag_of(const std::vector<Written>& written, std::string_view name);
 bool has_flag(const std::vector<Written>& written, std::string_view name);

@@ -300,7 +300,7 @@ void name_model_of(const std::string& name, const Written* from, const std::stri
     text.replace(at, point.size(), ".");
   name_text_model(text, from, file, builder);
   if (has_vision(name) && !builder.so_far().model_name.empty())
-    builder.assume("the language model is read: the vision tower is left out", from);
+    builder.assume("only the language model is counted: the vision tower is left out", from);
 }
 
 void name_model_of(const Written& setting, RunBuilder& builder) {

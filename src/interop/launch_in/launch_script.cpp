@@ -140,7 +140,7 @@ std::optional<Reader> reader_of(const Program& program, const std::vector<Writte
     return std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
   };
   if (has("deepspeed_config") && (has("model") || has("model_name_or_path"))) return Reader::engine;
-  // A Trainer whose batch is DeepSpeed's.
+  // A Trainer whose batch sizes are in DeepSpeed's configuration.
   if (has("deepspeed") && has("model_name_or_path")) return Reader::trainer;
   // A program of one's own under accelerate, which says how it shards.
   const bool of_accelerate = !program.launchers.empty() && program.launchers.back().starts_with("accelerate");
@@ -318,7 +318,7 @@ struct Starts {
   std::vector<std::string> alone;   // launchers without a program
 };
 
-// The settings of a Trainer that a Python script beside this one writes out.
+// Returns the Trainer's settings that the started Python script writes out.
 std::optional<TrainerLaunch> launch_of_python(const Program& program, const std::string& file) {
   if (!program.name.ends_with(".py")) return std::nullopt;
   const std::optional<std::string> place = place_in_script(program.path, file);
@@ -383,8 +383,9 @@ Starts starts_of(const Followed& script, const std::string& file) {
   if (!starts.others.empty()) rule += "; it starts " + joined(starts.others, ", ");
   if (!starts.alone.empty()) rule += "; " + starts.alone.front();
   if (script.exit && starts.others.empty())
-    rule += fmt::format("; it exits in line {} (is a variable that it asks for given with --env NAME=VALUE?)",
-                        script.exit->line);
+    rule +=
+        fmt::format("; it exits in line {}: if a variable is missing there, give it with --env NAME=VALUE",
+                    script.exit->line);
   for (const auto& [name, at] : script.missing_files)
     rule += fmt::format("; {} is not beside it", printable(name));
   if (const std::string need = need_of_conditions(script); !need.empty()) rule += "; a condition " + need;

@@ -62,7 +62,7 @@ void read_attention(const MegatronSettings& asked, RunBuilder& run) {
     run.member("kernels/attention", "flash", backend);
   if (backend == nullptr && run.so_far().framework == "Megatron-DeepSpeed") {
     run.member("kernels/attention", "unfused", nullptr);
-    run.imply("attention keeps its scores: --use-flash-attn is not given");
+    run.imply("attention is unfused and saves its scores: --use-flash-attn is not given");
   }
   if (asked.text("softmax_type") == "learnable")
     run.member("attention_sinks", true, asked.find("softmax_type"));

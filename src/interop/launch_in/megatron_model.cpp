@@ -106,7 +106,7 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
         extra == nullptr ? 0 : std::clamp<std::int64_t>(asked.number(*extra).value_or(0), 0, most);
     run.member("vocabulary", known.size + more, tokenizer);
     return run.imply(fmt::format("the vocabulary is {}, {}{}", known.size + more, known.because,
-                                 more > 0 ? fmt::format(" with {} more", more) : ""),
+                                 more > 0 ? fmt::format(" plus {} of --extra-vocab-size", more) : ""),
                      tokenizer);
   }
   for (const std::string_view flag :

@@ -39,7 +39,7 @@ class MegatronSettings {
 
 void read_megatron_model(const MegatronSettings& asked, const std::string& program, RunBuilder& run);
 
-// The vocabulary that is given, or that of the tokenizer. Expects the other members, by which a model is known.
+// Reads the vocabulary that is given, or the tokenizer's. Expects the other members, by which a model is known.
 void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuilder& run);
 
 // Attention of every layer, but for its windows.

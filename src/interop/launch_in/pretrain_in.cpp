@@ -184,7 +184,7 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
 
 namespace {
 
-// Sizes of a model that starts at random, over those of its transformers configuration.
+// Takes the sizes by which a randomly initialized model overrides its transformers configuration.
 void take_overridden_sizes(TreeRun& run) {
   const Written* const pretrained = run.find("model.pretrained");
   if (pretrained == nullptr || is_on(*pretrained)) return;  // other sizes would not load

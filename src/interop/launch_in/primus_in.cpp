@@ -38,8 +38,7 @@ std::optional<std::string> model_file(const std::string& name, const std::string
   return std::nullopt;
 }
 
-// Adds the settings of a configuration and of those that it is based on, which it overrides. `count` is of the
-// files read so far.
+// Adds the settings of a configuration and of its bases, which it overrides. `count`: files read so far.
 void add_model_file(const std::string& path, std::vector<Written>& all, RunBuilder& builder, int& count) {
   constexpr int most = 32;
   if (++count > most) throw InputError(path, "is based on itself, or on too many others");

@@ -108,7 +108,8 @@ PythonResult run_python(std::string_view text, const std::string& file, PythonCa
   for (const PythonPointer& call : python.calls()) {
     if (!wanted(call->text)) continue;
     if (result.root.members.size() >= most_members)
-      throw InputError(file, fmt::format("has more than {} calls of a trainer", most_members));
+      throw InputError(file,
+                       fmt::format("has more than {} calls that start or configure training", most_members));
     result.root.members.push_back(TreeMaker(file).of(*call, "", 0));
   }
   result.remarks = python.take_remarks();

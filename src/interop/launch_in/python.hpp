@@ -26,7 +26,8 @@ struct PythonResult {
 // The functions that can be called without arguments, in their order.
 std::vector<std::string> python_functions(std::string_view text, const std::string& file);
 
-// Throws InputError where the file is no Python, or has no such function.
+// Returns what a function returns when called without arguments. Throws InputError if the file is not
+// Python or lacks the function.
 PythonResult call_python(std::string_view text, const std::string& file, const std::string& function);
 
 // Which calls run_python() returns, by what is called ("TrainingArguments", "LoraConfig").
@@ -34,16 +35,16 @@ using PythonCalls = bool (*)(std::string_view called);
 
 using PythonFlags = std::map<std::string, std::string>;
 
-// Returns the flags of a command as argparse takes them: --bs 4, --bs=4, -b 4, --checkpoint. Words that only a run knows
-// are "${}".
+// Returns the flags of a command as argparse takes them: --bs 4, --bs=4, -b 4, --checkpoint. Words that only a
+// run knows are "${}".
 PythonFlags python_flags(const std::vector<std::string>& words);
 
 struct PythonStart {
-  PythonFlags flags;     // by name, what argparse is told in the place of its defaults
-  std::string function;  // that is called in the place of the program
+  PythonFlags flags;     // by name, values in the place of argparse's defaults
+  std::string function;  // to call in the place of the program; empty: none
 };
-// Runs a file as a program, as far as it is written out. Returns a list of the calls that are wanted and not followed, in
-// their order. Throws InputError where the file is no Python, or has no such function.
+// Follows a file as the main program, as far as its values are literal. Returns the calls that `wanted` selects
+// and that are not followed, in their order. Throws InputError if the file is not Python or lacks the function.
 PythonResult run_python(std::string_view text, const std::string& file, PythonCalls wanted,
                         const PythonStart& start = {});
 

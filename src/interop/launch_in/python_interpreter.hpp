@@ -295,7 +295,7 @@ class Python {
     for (const std::size_t target : targets) assign_at(f, target, value);
   }
 
-  // a, b = value. The parts of what is not a list are not known apart: each name has the whole.
+  // a, b = value. If the value is not a list of as many parts, each name gets the whole value.
   void assign_all(Frame& f, std::size_t start) {
     std::vector<std::size_t> targets{start};
     while (take(f, ",")) {
@@ -448,7 +448,7 @@ class Python {
       run_body(f);
   }
 
-  // What a value of a sum costs, in steps.
+  // Returns the steps that an operator's result costs, by its size.
   static std::size_t size_of(const PythonValue& value) {
     constexpr std::size_t bytes_a_step = 64;
     return value.members.size() + value.text.size() / bytes_a_step;
@@ -464,10 +464,10 @@ class Python {
   Arguments arguments_of(Frame& f, std::int64_t line);
   PythonPointer call_value(Frame& f, const PythonPointer& callee, const PythonPointer& self,
                            std::int64_t line);
-  // The value of a call whose meaning is known; null: there is none.
+  // Returns the value of a call whose meaning is known, or null.
   PythonPointer known_call(Frame& f, const std::string& name, const PythonPointer& self,
                            const Arguments& arguments, std::int64_t line);
-  // A call by its name and arguments.
+  // Returns an object that keeps a call's name and arguments.
   PythonPointer kept_call(const std::string& name, const Arguments& arguments, std::int64_t line);
   PythonPointer look_up(Frame& f, std::string_view name, std::int64_t line);
   static PythonPointer operate(const std::string& sign, const PythonPointer& left, const PythonPointer& right,

@@ -75,7 +75,7 @@ inline PythonPointer truth_value(bool truth, std::int64_t line) {
   return python_value(PythonKind::boolean, truth ? "True" : "False", line);
 }
 
-// Of what only a run knows, by how it is written. Long texts are cut short.
+// Returns a value that only a run knows, with its source text, cut short if it is long.
 inline PythonPointer unknown_value(std::string text, std::int64_t line) {
   constexpr std::size_t longest = 200;
   if (text.size() > longest) text.resize(longest);
@@ -84,7 +84,7 @@ inline PythonPointer unknown_value(std::string text, std::int64_t line) {
 
 PythonPointer number_value(double number, std::int64_t line);
 
-// The number that a value is; none: it is no number.
+// Returns the value as a number, or nothing if it is none.
 std::optional<double> number_in(const PythonPointer& value);
 
 // Whether a value holds another, somewhere in it. Of very many values: true.

@@ -15,7 +15,7 @@ namespace headroom {
 // What only a run knows at the start of the name is left out. None: it is not there.
 std::optional<std::string> place_in_script(const std::string& name, const std::string& file);
 
-// Texts that a script writes into files, by the places where place_in_script() looks for them.
+// Returns the texts of files that a script writes, by the paths where place_in_script() looks for them.
 std::map<std::string, std::string> files_written_by(const shell::Followed& script, const std::string& file);
 
 // The configuration of a framework that a program is told: "-m axolotl.cli.train run.yaml", "--job.config_file run.toml",

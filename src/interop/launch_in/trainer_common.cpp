@@ -148,7 +148,7 @@ void take_quantization(TreeRun& run, bool adapter) {
   for (const Written* const quantized : {four, eight}) {
     if (!adapter && quantized != nullptr && is_on(*quantized) && text_of_values(*quantized) != "qlora")
       builder.leave_out(*quantized,
-                        "quantized weights train only under an adapter: they are counted in bf16");
+                        "quantized weights need adapters, and this run has none: they are counted in bf16");
   }
 }
 

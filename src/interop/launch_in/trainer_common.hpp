@@ -28,9 +28,10 @@ struct TrainerNames {
 inline const std::initializer_list<std::string_view> trainer_lengths{
     "max_seq_length", "max_length", "model_max_length", "block_size", "max_seq_len", "seq_length"};
 
-// Training on preferences. Batches of pairs become batches of sequences, two for each; `micro`: where the microbatch is
-// written. With adapters, the reference is the model without them [trl/trainer/dpo_trainer.py].
+// Doubles MBS and GBS, which count pairs, so that they count sequences. `micro`: the setting of the microbatch.
 void count_pairs(RunScale& scale, const Written* micro, RunBuilder& builder);
+
+// Adds the frozen reference model. With adapters, it is the model without them [trl/trainer/dpo_trainer.py].
 void take_reference(bool adapter, RunBuilder& builder);
 
 std::vector<Written> without_prefix(std::vector<Written> written, std::string_view prefix);

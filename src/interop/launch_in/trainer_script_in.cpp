@@ -51,7 +51,7 @@ class Settings {
     written_.push_back({std::move(name), {std::move(value)}, std::move(text), {file_, from.line}, ""});
   }
 
-  // A value that is written out, or what only a run knows, which the reader asks for where it matters.
+  // Puts a literal value, or one that only a run knows; the reader asks for the latter where it matters.
   void put(const std::string& name, const TreeNode& value) {
     if (value.kind == TreeKind::none) return;
     if (value.kind == TreeKind::scalar) return put(name, known_or_open(value), value, value.key);
@@ -153,7 +153,7 @@ void put_model(Settings& settings, const TreeNode& call) {
     put_quantization(settings, *quantization);
 }
 
-// Of PEFT's LoraConfig, or of unsloth's get_peft_model [unsloth, models/llama.py, get_peft_model].
+// Puts the settings of PEFT's LoraConfig, or of unsloth's get_peft_model [unsloth, models/llama.py, get_peft_model].
 void put_adapter(Settings& settings, const TreeNode& call) {
   const bool of_unsloth = is_unsloth(call);
   settings.put("use_peft", "true", call, last_of(call.text));
@@ -170,7 +170,7 @@ void put_adapter(Settings& settings, const TreeNode& call) {
 // What a Trainer is given.
 struct Parts {
   const TreeNode* arguments = nullptr;
-  const TreeNode* model = nullptr;    // that is loaded, or its name
+  const TreeNode* model = nullptr;    // the call that loads it, or its name
   const TreeNode* adapter = nullptr;  // a LoraConfig, or unsloth's call
 };
 
@@ -262,7 +262,7 @@ std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::st
       launch.written.push_back(
           {"max_seq_length", {length->text}, "max_seq_length=" + length->text, {file, length->line}, ""});
   }
-  // The arguments stand over the length that a model is loaded for.
+  // max_length of the arguments overrides max_seq_length of the loaded model.
   if (has_flag(launch.written, "max_length"))
     std::erase_if(launch.written, [](const Written& it) { return it.name == "max_seq_length"; });
   if (last_of(parts.arguments->text).ends_with("Config")) {
@@ -277,10 +277,11 @@ std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::st
   for (PythonRemark& remark : result.remarks)
     launch.remarks.push_back({LaunchRemarkKind::unresolved, std::move(remark.text), {file, remark.line}, ""});
   if (last_of(parts.arguments->text).starts_with("GRPO"))
-    launch.remarks.push_back({LaunchRemarkKind::unmodelled,
-                              "answers that are generated and scored: one model on single sequences is read",
-                              {file, parts.arguments->line},
-                              ""});
+    launch.remarks.push_back(
+        {LaunchRemarkKind::unmodelled,
+         "generated answers and their rewards are not counted: read as one model trained on single sequences",
+         {file, parts.arguments->line},
+         ""});
   return launch;
 }
 

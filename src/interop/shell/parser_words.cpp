@@ -164,7 +164,7 @@ bool Parser::redirection(std::size_t result) {
   if (target.raw.empty()) {
     const auto& before = node(result).redirections;
     const bool placeholder = sign == ">" && !before.empty() && before.back().sign == "<";
-    fail(placeholder ? fmt::format("write the value in the place of <{}>", before.back().target.raw)
+    fail(placeholder ? fmt::format("replace the placeholder <{}> with its value", before.back().target.raw)
                      : fmt::format("'{}' needs a file", sign),
          line);
   }

@@ -157,7 +157,7 @@ constexpr std::array titan_sharding_rows{
          [](const RuleCase& it) {
            return devices(it.strategy) > 1 || it.strategy.data_sharding != DataSharding::zero3;
          },
-         "`data_sharding` zero3: torchtitan does not shard on one GPU",
+         "must not be zero3 on one GPU: torchtitan shards only over several",
          "torchtitan v0.2.2, distributed/parallel_dims.py, fsdp_enabled", nullptr,
          [](Strategy& strategy) { strategy.data_sharding = DataSharding::none; }},
     Rule{"shard_size",
