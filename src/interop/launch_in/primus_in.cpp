@@ -27,12 +27,11 @@ bool has_latent_attention(const Transformer& model) {
 std::optional<std::string> model_file(const std::string& name, const std::string& file) {
   namespace fs = std::filesystem;
   fs::path folder = fs::path(file).parent_path();
+  if (const fs::path beside = folder / name; is_regular_file(beside.string())) return beside.string();
   constexpr int most_above = 6;
   for (int i = 0; i < most_above; ++i) {
-    for (const fs::path& place :
-         {folder / name, folder / "primus" / "configs" / "models" / "megatron" / name}) {
-      if (is_regular_file(place.string())) return place.lexically_normal().string();
-    }
+    const fs::path place = folder / "primus" / "configs" / "models" / "megatron" / name;
+    if (is_regular_file(place.string())) return place.lexically_normal().string();
     folder /= "..";
   }
   return std::nullopt;
