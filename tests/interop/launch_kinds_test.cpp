@@ -222,6 +222,22 @@ TEST_CASE("kinds: DeepSpeed's BF16 optimizer shards at ZeRO stage 0") {
   };
   CHECK(value_in(read("--bf16"), "data_sharding") == "zero1");
   CHECK(value_in(read("--fp16"), "data_sharding") == "none");
+  const auto neox = [](const std::string& dtype) {
+    return read_tree_file(
+        "{num_layers: 8, hidden_size: 512, num_attention_heads: 8, seq_length: 512, "
+        "train_micro_batch_size_per_gpu: 4, pipe_parallel_size: 1, precision: " +
+            dtype + "}",
+        "run.yml", {});
+  };
+  CHECK(value_in(neox("bfloat16"), "data_sharding") == "zero1");
+  CHECK(value_in(neox("fp16"), "data_sharding") == "none");
+  const auto plain = [](const std::string& half) {
+    return read_tree_file(R"({"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 0}, ")" +
+                              half + R"(": {"enabled": true}})",
+                          "ds.json", {});
+  };
+  CHECK(value_in(plain("bf16"), "data_sharding") == "zero1");
+  CHECK(value_in(plain("fp16"), "data_sharding") == "none");
 }
 
 TEST_CASE("kinds: adapters pass over targets that the model does not have, where it has others") {

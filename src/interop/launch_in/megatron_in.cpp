@@ -176,14 +176,8 @@ void read_sharding(const MegatronSettings& asked, RunBuilder& run, std::optional
   } else if (const Written* const stage = asked.find("zero_stage"); stage != nullptr) {
     const std::string text = text_of_values(*stage);
     if (!stage->unknown.empty()) return asked.tell_unknown(*stage, run, "data_sharding");
-    const bool shards = text == "0" && asked.is("bf16");
-    run.set("data_sharding", shards ? "zero1" : text == "0" ? "none" : "zero" + text, stage);
-    if (shards) {
-      run.set("gradient_dtype", "fp32", nullptr);
-      run.imply(
-          "DeepSpeed's BF16 optimizer shards its states, and sums gradients in fp32, at ZeRO stage 0 too",
-          stage);
-    }
+    if (text == "0" && asked.is("bf16")) return shard_bf16_states(stage, run);
+    run.set("data_sharding", text == "0" ? "none" : "zero" + text, stage);
   } else if (optimizer != nullptr && is_on(*optimizer)) {
     run.set("data_sharding", "zero1", optimizer);
   } else if (!run.value("data_sharding")) {

@@ -100,6 +100,8 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     take_deepspeed(run, scale);
     builder.use_software("megatron-deepspeed-2022");
     if (builder.value("data_sharding") == "zero3") builder.use_software("deepspeed-2025");
+  } else if (trains_in_bf16(run)) {
+    shard_bf16_states(nullptr, builder);
   } else {
     builder.set("data_sharding", "none", nullptr);
     builder.imply("zero_optimization is not written: the optimizer is on every data-parallel rank");

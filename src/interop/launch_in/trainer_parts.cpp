@@ -261,7 +261,32 @@ void take_offload(bool parameters, const Written& device, RunBuilder& builder) {
   if (parameters) builder.set("offload_parameters", "yes", &device);
 }
 
-void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builder) {
+namespace {
+
+// Whether a switch is on by its own value: "auto" is the trainer's.
+bool is_stated_on(const Written* setting) {
+  return setting != nullptr && is_on(*setting) && text_of_values(*setting) != "auto";
+}
+
+}  // namespace
+
+void shard_bf16_states(const Written* from, RunBuilder& builder) {
+  builder.set("data_sharding", "zero1", from);
+  builder.set("gradient_dtype", "fp32", nullptr);
+  builder.imply("without ZeRO, DeepSpeed's BF16 optimizer shards its states and sums gradients in FP32",
+                from);
+}
+
+bool trains_in_bf16(TreeRun& run) {
+  return is_stated_on(run.find("bf16.enabled")) || is_stated_on(run.find("bfloat16.enabled")) ||
+         run.text("precision") == "bfloat16";  // of GPT-NeoX
+}
+
+void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builder, bool bf16) {
+  if (stage == 0 && bf16) {
+    builder.use_software(std::string(deepspeed_stack));
+    return shard_bf16_states(from, builder);
+  }
   builder.use_software(std::string(stage == 0 ? trainer_stack : deepspeed_stack));
   builder.set("data_sharding", stage == 0 ? "none" : fmt::format("zero{}", stage), from);
   if (stage == 0) builder.assume("ZeRO stage 0 is priced as plain data parallelism (DDP)", from);
@@ -270,11 +295,6 @@ void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builde
 std::span<const LaunchKey> deepspeed_keys() { return keys_of_deepspeed; }
 
 namespace {
-
-// Whether a switch is on by its own value: "auto" is the trainer's.
-bool is_stated_on(const Written* setting) {
-  return setting != nullptr && is_on(*setting) && text_of_values(*setting) != "auto";
-}
 
 // What the Trainer says of the same thing must be DeepSpeed's own value.
 void refuse_other_value(const Written& setting, const std::string& ours, std::string_view field,
@@ -391,7 +411,7 @@ void take_deepspeed(TreeRun& run, RunScale& scale) {
   if (stage > 3) {
     builder.problem(*stage_at, "must be 0 to 3");
   } else {
-    take_zero_stage(stage, stage_at, builder);
+    take_zero_stage(stage, stage_at, builder, trains_in_bf16(run));
   }
   if (const auto tensor = run.count({"tensor_parallel.autotp_size", "tensor_parallel.tp.tp_size"});
       tensor && *tensor > 0) {

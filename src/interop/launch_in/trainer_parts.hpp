@@ -33,7 +33,14 @@ void need_gpus_for_micro(TreeRun& run, RunScale& scale);
 std::span<const LaunchKey> deepspeed_keys();
 
 // The stage without a configuration of DeepSpeed's own.
-void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builder);
+void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builder, bool bf16 = false);
+
+// Sets what DeepSpeed's optimizer of BF16 weights does where ZeRO is off [DeepSpeed, runtime/engine.py, get_data_types;
+// runtime/bf16_optimizer.py].
+void shard_bf16_states(const Written* from, RunBuilder& builder);
+
+// Returns whether a configuration of DeepSpeed, or GPT-NeoX's, trains BF16 weights.
+bool trains_in_bf16(TreeRun& run);
 
 // State on the host. "cpu" or "nvme".
 void take_offload(bool parameters, const Written& device, RunBuilder& builder);
