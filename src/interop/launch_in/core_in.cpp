@@ -391,10 +391,6 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   return builder.finish(options);
 }
 
-}  // namespace
-
-namespace {
-
 // Fine-tuning of NeMo 1 and NeMo-Aligner takes batches and lengths from the training data, over the model's own [NeMo,
 // megatron_gpt_finetuning.py; NeMo-Aligner, train_gpt_sft.py].
 void take_training_data(std::vector<Written>& written) {

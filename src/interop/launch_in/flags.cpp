@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "interop/launch_in/tree_run.hpp"
 
@@ -14,9 +15,7 @@ const Written* flag_of(const std::vector<Written>& written, std::string_view nam
 }
 
 Written* flag_of(std::vector<Written>& written, std::string_view name) {
-  const auto found =
-      std::find_if(written.rbegin(), written.rend(), [&](const Written& it) { return it.name == name; });
-  return found == written.rend() ? nullptr : &*found;
+  return const_cast<Written*>(flag_of(std::as_const(written), name));
 }
 
 bool has_flag(const std::vector<Written>& written, std::string_view name) {

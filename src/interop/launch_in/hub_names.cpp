@@ -244,10 +244,6 @@ std::string known_start(std::string name) {
   return "";
 }
 
-}  // namespace
-
-namespace {
-
 // "Qwen2.5-VL-7B-Instruct", "Llama-3.2-11B-Vision", "llava-v1.6-7b", "InternVL2-8B".
 bool has_vision(std::string_view name) {
   const std::string plain = lower_case(name.substr(name.find_last_of('/') + 1));

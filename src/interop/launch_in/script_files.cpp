@@ -97,26 +97,18 @@ std::optional<std::string> place_in_script(const std::string& name, const std::s
 
 namespace {
 
-// Returns the text with what only a run knows as configurations have it: ${NAME}, in JSON as a text.
+// Returns the text with each value that only a run knows as ${NAME}, in quotes in JSON.
 std::string with_references(const shell::Followed& script, std::string_view text, bool json) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != shell::mark_start) {
-      result += text[at];
-      continue;
-    }
-    const std::size_t end = std::min(text.find(shell::mark_end, at), text.size() - 1);
-    std::string name;
-    for (const char c : shown(script, text.substr(at, end - at + 1))) {
-      const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == ' ';
-      if (plain) name += c;
-    }
-    const std::size_t before = result.find_last_not_of(' ');
-    const bool bare = json && before != std::string::npos && std::string_view(":,[").find(result[before]) < 3;
-    result += fmt::format("{0}${{{1}}}{0}", bare ? "\"" : "", name);
-    at = end;
-  }
-  return result;
+  return shown(script, text, [&](std::string_view name, std::string_view before) {
+    std::string plain;
+    std::copy_if(name.begin(), name.end(), std::back_inserter(plain), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == ' ';
+    });
+    const std::size_t last = before.find_last_not_of(' ');
+    const bool bare =
+        json && last != std::string_view::npos && std::string_view(":,[").find(before[last]) < 3;
+    return fmt::format("{0}${{{1}}}{0}", bare ? "\"" : "", plain);
+  });
 }
 
 }  // namespace

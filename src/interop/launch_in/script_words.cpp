@@ -14,6 +14,10 @@ FilePlace file_place(const shell::Followed& script, shell::Place at) {
 }
 
 std::string shown(const shell::Followed& script, std::string_view text) {
+  return shown(script, text, [](std::string_view name, std::string_view) { return std::string(name); });
+}
+
+std::string shown(const shell::Followed& script, std::string_view text, const ShowUnknown& show) {
   std::string result;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] != shell::mark_start) {
@@ -21,7 +25,7 @@ std::string shown(const shell::Followed& script, std::string_view text) {
       continue;
     }
     const std::size_t end = std::min(text.find(shell::mark_end, at), text.size() - 1);
-    result += script.unknowns[shell::marks_in(text.substr(at, end - at)).front()].text;
+    result += show(script.unknowns[shell::marks_in(text.substr(at, end - at)).front()].text, result);
     at = end;
   }
   return result;
