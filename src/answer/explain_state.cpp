@@ -94,7 +94,7 @@ class ClassRows {
     const std::string gathered = kept_gathered ? ", and gathered" : "";
     if (quantized) {
       const BaseDtype base = strategy_.lora.base;
-      const char* const what = base == BaseDtype::int8         ? "INT8, a scale for each row left out"
+      const char* const what = base == BaseDtype::int8         ? "INT8 without its row scales"
                                : base == BaseDtype::nf4_single ? "NF4 with FP32 scales"
                                                                : "NF4 with double quantization";
       add_held("frozen linears", kept(weight_bytes(base)), what + gathered);

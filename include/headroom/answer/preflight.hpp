@@ -42,7 +42,8 @@ struct PreflightPatch {
 
 // starts: legal and fits, though perhaps with little memory to spare. refused: breaks a rule of the framework.
 // not_modelled: the framework may start it, but Headroom's stack has no place for it. without_model: the model's sizes are
-// not known; all other settings were read. unread: the file cannot be read, or leaves open what only its user knows.
+// not known; all other settings were read. unread: the file cannot be read, or needs values that
+// only its user can give.
 enum class PreflightOutcome : std::uint8_t {
   starts,
   refused,

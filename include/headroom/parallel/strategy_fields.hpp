@@ -305,7 +305,7 @@ inline constexpr std::array strategy_fields{
     StrategyField{"base_dtype", member<&Strategy::lora, &Lora::base>(), "strategy/lora/base_dtype", "", "", 0,
                   FieldGroup::saved, FieldDistance::none, false, "DTYPE",
                   "Dtype of frozen linears: bf16 (default), nf4 (QLoRA, double quantization), nf4_single "
-                  "(without) or int8"},
+                  "(single quantization) or int8 (LLM.int8())"},
 };
 
 // Returns the field with this name, or whose flag has this alias or letter. Returns null if there is none.

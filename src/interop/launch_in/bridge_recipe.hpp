@@ -1,4 +1,5 @@
-// Recipes of Megatron-Bridge that a command starts from: those that ship with this program fill what the command does not say.
+// Recipes of Megatron-Bridge that a command starts from. Those that Headroom has supply the settings that the
+// command leaves out.
 #pragma once
 
 #include <optional>
@@ -11,10 +12,11 @@
 
 namespace headroom {
 
-// Whether a program of Megatron-Bridge runs a recipe: scripts/training/run_recipe.py, scripts/performance/setup_experiment.py.
+// Returns whether this program of Megatron-Bridge runs a recipe: scripts/training/run_recipe.py,
+// scripts/performance/setup_experiment.py.
 bool runs_bridge_recipe(std::string_view program);
 
-// Its short flags in full: --model_family_name for -m. Returns others as they are.
+// Returns the long name of a short flag (--model_family_name for -m), and other words as they are.
 std::string full_bridge_flag(const std::string& word);
 
 // What a command or a function's name says of a performance recipe.
@@ -39,8 +41,9 @@ std::optional<Recipe> recipe_of(const RecipeWords& words);
 // Sets fields that are still unset to the recipe's values, with the global batch scaled by the GPUs.
 void fill_from_recipe(const Recipe& recipe, RunScale& scale, RunBuilder& builder);
 
-// Returns what a recipe of NeMo 2 sets by its own defaults ("llm.llama3_8b.pretrain_recipe"); nothing if it is not known.
+// Returns the defaults of a NeMo 2 recipe ("llm.llama3_8b.pretrain_recipe"), or nothing if it is not known.
 std::optional<Edits> defaults_of_nemo(std::string_view recipe);
+
 // Sets the fields of `settings` that are still unset.
 void fill_unset(const Edits& settings, RunScale& scale, RunBuilder& builder);
 

@@ -174,9 +174,8 @@ LaunchedRun read_tree_file(std::string_view text, const std::string& file, const
 namespace {
 
 constexpr std::string_view other_python =
-    ", as files of torchtitan, NeMo and Megatron-Bridge have, and makes no arguments of a Trainer: give the "
-    "script "
-    "or the configuration that starts the job";
+    " (of torchtitan, NeMo or Megatron-Bridge), and makes no arguments of a Trainer: give the script or the "
+    "configuration that starts the job";
 
 // Returns the function whose configuration a file has: the only one, or that of pretraining.
 std::string function_of(std::string_view text, const std::string& file) {

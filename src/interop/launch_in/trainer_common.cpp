@@ -193,9 +193,8 @@ void take_sharding(TreeRun& run, RunScale& scale) {
     take_deepspeed_of(run, "deepspeed", scale);
     if (!run.builder().value("precision") && run.builder().so_far().framework == "Hugging Face Trainer")
       run.builder().assume(
-          "neither bf16 nor fp16 is on: FP32 under DeepSpeed is not modelled, and BF16 is taken, with half "
-          "the bytes "
-          "of activations");
+          "neither bf16 nor fp16 is on: FP32 under DeepSpeed is not modelled; read as BF16, which halves the "
+          "activations");
     const Written* const unsloth = run.find("use_unsloth");
     if (unsloth != nullptr && is_on(*unsloth) && run.builder().value("data_sharding") == "zero3") {
       run.builder().refuse({.fields = {"data_sharding"},

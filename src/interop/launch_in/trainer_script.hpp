@@ -10,9 +10,9 @@
 
 namespace headroom {
 
-// Returns the settings that a script writes out, under the names of the Trainer's flags; nothing if it makes no arguments of
-// a Trainer. Values that only a run knows stay as needs. Throws InputError where the file is no Python, or where the arguments
-// are of a dictionary that only a run knows.
+// Returns the literal settings of a script, under the names of the Trainer's flags; nothing if it creates no
+// arguments of a Trainer. Values that only a run knows stay as needs. Throws InputError if the file is not
+// Python, or if the arguments come from a dictionary that only a run knows.
 std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::string& file,
                                             const PythonFlags& flags = {});
 
