@@ -7,6 +7,7 @@
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stage_places.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "headroom/memory/state.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

@@ -7,7 +7,10 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/core/fixed_vector.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
+#include "headroom/schedule/order.hpp"
 #include "memory/kept_layers.hpp"
 
 namespace headroom {

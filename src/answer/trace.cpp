@@ -7,8 +7,11 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/memory/step.hpp"
 #include "headroom/memory/units.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/schedule/replay.hpp"
+#include "headroom/schedule/window.hpp"
 #include "headroom/time/model_exchanges.hpp"
 
 namespace headroom {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/attention.hpp"
 
 namespace headroom {

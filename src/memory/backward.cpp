@@ -7,7 +7,9 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/forward.hpp"
+#include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/parameters.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "memory/backward_bytes.hpp"
 
 namespace headroom {

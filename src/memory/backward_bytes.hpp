@@ -4,6 +4,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/backward.hpp"
+#include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "memory/table_bytes.hpp"
 

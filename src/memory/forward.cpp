@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/parallel/compose.hpp"
 #include "table_bytes.hpp"
 
 namespace headroom {

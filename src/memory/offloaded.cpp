@@ -6,6 +6,7 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/offload_modules.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

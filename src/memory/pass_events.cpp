@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "headroom/parallel/compose.hpp"
 #include "memory/backward_bytes.hpp"
 
 namespace headroom {

@@ -8,6 +8,7 @@
 #include "headroom/memory/units.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "memory/kept_layers.hpp"
 
 namespace headroom {

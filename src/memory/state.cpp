@@ -8,6 +8,7 @@
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/stage_places.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/schedule/order.hpp"
 
 namespace headroom {

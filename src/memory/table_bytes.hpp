@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "headroom/memory/backward.hpp"
+#include "headroom/parallel/compose.hpp"
 
 namespace headroom {
 

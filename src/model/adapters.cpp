@@ -309,13 +309,6 @@ class Adapting {
 
 }  // namespace
 
-const LoraTarget* find_target(std::string_view name) {
-  const auto found = std::find_if(lora_targets.begin(), lora_targets.end(), [&](const LoraTarget& target) {
-    return target.name == name || (!target.also.empty() && target.also == name);
-  });
-  return found == lora_targets.end() ? nullptr : &*found;
-}
-
 bool adapts(const OpTable& table, const Op& op, const LoraTarget& target) {
   if (op.kind != OpKind::linear || !contains(target.ops, op.name)) return false;
   return target.part != 0 || op.name == "qkv" || makes_gate(table, op);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/model/precision_ops.hpp"
 
 namespace headroom {
 namespace {

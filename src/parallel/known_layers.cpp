@@ -1,5 +1,8 @@
 #include "headroom/parallel/known_layers.hpp"
 
+#include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
+
 namespace headroom {
 
 KnownLayers::KnownLayers(const Transformer& model, const Software& software)

@@ -5,6 +5,8 @@
 #include <iterator>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/parallel/known_layers.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom {
@@ -85,6 +87,20 @@ void visit_broken(const Asked& asked, const RuleSet& set, const Broken& broken) 
 }
 
 }  // namespace
+
+const ModelLayers& LayerTables::of_model() {
+  if (!of_model_) of_model_ = std::make_shared<const ModelLayers>(layers_of(asked_.model));
+  return *of_model_;
+}
+
+const ModelLayers& LayerTables::of_strategy() {
+  if (asked_.known != nullptr) return *asked_.known->of(asked_.strategy);
+  if (!of_strategy_) {
+    of_strategy_ =
+        std::make_shared<const ModelLayers>(layers_of(asked_.model, asked_.strategy, asked_.software));
+  }
+  return *of_strategy_;
+}
 
 std::span<const Topic* const> rule_topics() { return topics(); }
 

@@ -7,6 +7,9 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/core/reading.hpp"
+#include "headroom/model/expert_load.hpp"
+#include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

@@ -7,10 +7,15 @@
 #include <fmt/format.h>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/memory/reserves.hpp"
+#include "headroom/memory/stage.hpp"
 #include "headroom/model/expert_load.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/interval.hpp"
+#include "headroom/schedule/shape.hpp"
+#include "headroom/time/stage_time.hpp"
 
 namespace headroom {
 namespace {

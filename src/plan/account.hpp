@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "headroom/memory/stage.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {

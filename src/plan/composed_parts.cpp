@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/plan/iteration_flops.hpp"
 #include "headroom/plan/throughput.hpp"
 
 namespace headroom {

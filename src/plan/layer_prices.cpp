@@ -7,6 +7,7 @@
 #include "headroom/memory/offloaded.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

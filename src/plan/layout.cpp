@@ -5,6 +5,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/plan/iteration_flops.hpp"
 #include "plan/layout_memory.hpp"
 
 namespace headroom {
@@ -116,6 +117,7 @@ bool Layout::end_within_fit(const Strategy& strategy) const {
 }
 
 const PipelineOrder& Layout::order() const { return parts_->order; }
+const ScheduleShape& Layout::shape() const { return parts_->order.shape(); }
 const PricedLayers& Layout::layers() const { return parts_->layers; }
 PassTimes Layout::times_of(const StageCost& stage) const { return parts_->times.times_of(stage); }
 double Layout::overlap_loss() const { return parts_->times.overlap_loss(); }

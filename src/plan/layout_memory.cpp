@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/memory/reserves.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "plan/account.hpp"
 

@@ -8,11 +8,6 @@
 
 namespace headroom {
 
-Bytes total(const RankMemory& rank) {
-  return total(rank.state) + total(rank.activations.at_peak) + rank.dummy_gradients + rank.workspaces +
-         rank.reserved;
-}
-
 Bytes peak(const Plan& plan) { return total(plan.ranks[plan.peak_rank]); }
 
 Verdict verdict_of(const Request& request, Bytes peak) {
@@ -22,15 +17,6 @@ Verdict verdict_of(const Request& request, Bytes peak) {
 }
 
 Bytes headroom_of(const Plan& plan) { return plan.request.system.memory - peak(plan); }
-
-Component largest_component(const RankMemory& rank) {
-  Component largest{"activations", of_activations(rank.activations.at_peak)};
-  for (const MemoryPart& part : memory_parts) {
-    const Bytes bytes = part.of(rank);
-    if (!part.activations && bytes > largest.bytes) largest = {std::string(part.words), bytes};
-  }
-  return largest;
-}
 
 Asked asked(const Request& request, const Strategy& strategy, KnownLayers* known) {
   return {request.model,   strategy, request.workload, request.software,

@@ -7,6 +7,7 @@
 #include "headroom/memory/pass_events.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/parameters.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "memory/kept_layers.hpp"
 
 namespace headroom {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "headroom/parallel/stage_layout.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "report/capacity.hpp"
 #include "report/text.hpp"
 #include "report/views_json.hpp"

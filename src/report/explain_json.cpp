@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "headroom/parallel/strategy_layers.hpp"
+
 namespace headroom {
 namespace {
 

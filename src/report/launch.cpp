@@ -5,6 +5,7 @@
 #include "headroom/model/hybrid_pattern.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "report/text.hpp"
 
 namespace headroom {

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "headroom/hardware/software.hpp"
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {

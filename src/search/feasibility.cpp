@@ -6,7 +6,12 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/memory/reserves.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/model/op_table.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
+#include "headroom/plan/iteration_flops.hpp"
 #include "headroom/search/offload_choices.hpp"
 
 namespace headroom {

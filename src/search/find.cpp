@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headroom/core/error.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/divided_sizes.hpp"
 #include "headroom/search/feasibility.hpp"
 #include "headroom/search/insisted.hpp"

@@ -5,6 +5,9 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/core/fixed_vector.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
+#include "headroom/plan/layer_prices.hpp"
 #include "search/frontier_parts.hpp"
 
 namespace headroom {

@@ -4,7 +4,11 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/backward.hpp"
+#include "headroom/memory/step.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/plan/iteration.hpp"
+#include "headroom/plan/layer_prices.hpp"
+#include "headroom/time/unit_exchanges.hpp"
 
 namespace headroom {
 

@@ -6,6 +6,13 @@
 #include <utility>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/model/transformer.hpp"
+#include "headroom/parallel/stage_places.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
+#include "headroom/plan/layer_prices.hpp"
+#include "headroom/schedule/makespan.hpp"
+#include "headroom/schedule/shape.hpp"
+#include "headroom/time/stage_time.hpp"
 
 namespace headroom {
 namespace {

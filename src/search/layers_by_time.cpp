@@ -10,8 +10,12 @@
 #include <vector>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/model/transformer.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
+#include "headroom/plan/layer_prices.hpp"
 #include "headroom/schedule/makespan.hpp"
 #include "headroom/search/lightest_stages.hpp"
+#include "headroom/time/stage_time.hpp"
 
 namespace headroom {
 namespace {

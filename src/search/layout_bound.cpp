@@ -2,7 +2,9 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/stage_places.hpp"
+#include "headroom/plan/layer_prices.hpp"
 #include "headroom/schedule/makespan.hpp"
+#include "headroom/time/stage_time.hpp"
 
 namespace headroom {
 namespace {

@@ -4,6 +4,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/offload_modules.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 

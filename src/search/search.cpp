@@ -12,7 +12,9 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/parallel/known_layers.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/schedule/makespan.hpp"
 #include "headroom/search/insisted.hpp"
 #include "headroom/search/layers_by_memory.hpp"
 #include "search/best_found.hpp"

@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/known_layers.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/search/offload_choices.hpp"
 
 namespace headroom {

@@ -5,6 +5,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/streaming.hpp"
 
 namespace headroom {

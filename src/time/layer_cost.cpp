@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/collective.hpp"
 #include "headroom/time/launches.hpp"
 

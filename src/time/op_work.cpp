@@ -5,6 +5,7 @@
 
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

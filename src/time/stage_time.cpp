@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/launches.hpp"
 
 namespace headroom {

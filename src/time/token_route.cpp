@@ -2,6 +2,7 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/sharding.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

@@ -9,6 +9,7 @@
 #include "headroom/answer/plan.hpp"
 #include "headroom/answer/trace.hpp"
 #include "headroom/answer/validate.hpp"
+#include "headroom/schedule/replay.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {

@@ -8,6 +8,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 
 namespace headroom {
 namespace {

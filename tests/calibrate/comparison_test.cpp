@@ -5,6 +5,7 @@
 #include "headroom/core/error.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/spreads_file.hpp"
+#include "headroom/memory/reserves.hpp"
 
 namespace headroom {
 namespace {

@@ -11,6 +11,7 @@
 #include "headroom/calibrate/fit_rates.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/collective.hpp"
 #include "paths.hpp"
 

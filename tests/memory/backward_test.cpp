@@ -6,6 +6,7 @@
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/memory/rank.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/plan/composer.hpp"
 #include "plan/requests.hpp"
 

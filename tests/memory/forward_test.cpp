@@ -6,6 +6,8 @@
 #include "headroom/memory/backward.hpp"
 #include "headroom/model/expert_ops.hpp"
 #include "headroom/model/precision.hpp"
+#include "headroom/model/precision_ops.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

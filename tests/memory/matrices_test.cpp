@@ -7,6 +7,7 @@
 #include <rapidcheck.h>
 
 #include "headroom/memory/state.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "model/architectures.hpp"
 
 namespace headroom {

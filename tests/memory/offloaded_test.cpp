@@ -7,6 +7,7 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/memory/step.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {

@@ -8,6 +8,7 @@
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

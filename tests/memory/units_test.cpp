@@ -8,6 +8,7 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/memory/rank.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/schedule/order.hpp"
 
 namespace headroom {

@@ -12,6 +12,8 @@
 #include "headroom/io/system_file.hpp"
 #include "headroom/memory/state.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
+#include "headroom/plan/iteration_flops.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/time/iteration_end.hpp"
 

@@ -13,6 +13,7 @@
 #include "headroom/parallel/flops.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "model/architectures.hpp"
 
 namespace headroom::attention_variants {

@@ -15,6 +15,7 @@
 #include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "model/architectures.hpp"
 
 namespace headroom {

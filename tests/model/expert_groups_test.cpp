@@ -8,8 +8,13 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/expr/expr.hpp"
 #include "headroom/io/model_file.hpp"
+#include "headroom/model/exchange.hpp"
+#include "headroom/model/expert_load.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

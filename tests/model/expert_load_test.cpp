@@ -8,6 +8,7 @@
 #include "headroom/core/counts.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 

@@ -12,6 +12,7 @@
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/traffic.hpp"
 #include "model/architectures.hpp"
 

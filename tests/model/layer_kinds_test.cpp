@@ -13,6 +13,7 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/parallel/stage_places.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/search/frontier.hpp"
 

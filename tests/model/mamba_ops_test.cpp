@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/hardware/software.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/collectives.hpp"
@@ -14,6 +15,7 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "model/architectures.hpp"
 
 namespace headroom {

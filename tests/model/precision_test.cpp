@@ -10,6 +10,7 @@
 
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/model/precision_ops.hpp"
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "model/architectures.hpp"

@@ -6,7 +6,10 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/memory/state.hpp"
+#include "headroom/model/op_table.hpp"
 #include "headroom/parallel/flops.hpp"
+#include "headroom/parallel/parameters.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {

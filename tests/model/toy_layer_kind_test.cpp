@@ -6,6 +6,7 @@
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/flops.hpp"
 #include "headroom/parallel/parameters.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/report/explain.hpp"
 #include "headroom/time/iteration_end.hpp"
 #include "time/a100.hpp"

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/model_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "papers/functional_tests.hpp"
 #include "paths.hpp"
 

@@ -8,6 +8,7 @@
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom::k22 {
 

@@ -14,6 +14,7 @@
 #include "headroom/model/expert_ops.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/strategy.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/layer_cost.hpp"
 #include "paths.hpp"
 

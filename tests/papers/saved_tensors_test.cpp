@@ -11,8 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "headroom/memory/stage.hpp"
+#include "headroom/model/adapters.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "paths.hpp"
 
 namespace headroom {

@@ -5,9 +5,16 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/expr/expr.hpp"
+#include "headroom/hardware/software.hpp"
 #include "headroom/io/model_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
+#include "headroom/model/op_table.hpp"
+#include "headroom/model/precision_ops.hpp"
+#include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 

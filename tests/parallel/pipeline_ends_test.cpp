@@ -9,6 +9,7 @@
 #include "headroom/io/system_file.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/search/space.hpp"
 

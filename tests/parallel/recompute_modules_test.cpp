@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/hardware/software.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 

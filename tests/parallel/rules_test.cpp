@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "parallel/random_strategies.hpp"
 #include "paths.hpp"

@@ -10,7 +10,9 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/plan/composer.hpp"
 #include "model/architectures.hpp"
 

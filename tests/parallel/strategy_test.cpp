@@ -6,8 +6,12 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/hardware/software.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/recomputed_ops.hpp"
+#include "headroom/parallel/sharding.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

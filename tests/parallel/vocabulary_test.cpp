@@ -4,7 +4,10 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {

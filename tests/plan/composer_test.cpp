@@ -11,10 +11,18 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/memory/reserves.hpp"
+#include "headroom/memory/step.hpp"
 #include "headroom/model/layer_ops.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
+#include "headroom/plan/iteration.hpp"
+#include "headroom/schedule/order.hpp"
+#include "headroom/schedule/replay.hpp"
+#include "headroom/time/iteration_end.hpp"
 #include "headroom/time/model_exchanges.hpp"
+#include "headroom/time/optimizer_step.hpp"
 #include "search/requests.hpp"
 
 namespace headroom {

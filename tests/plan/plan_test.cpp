@@ -9,6 +9,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/memory/state.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
 #include "plan/requests.hpp"

@@ -6,8 +6,12 @@
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/model/precision_ops.hpp"
+#include "headroom/parallel/compose.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/plan/composer.hpp"
 #include "model/architectures.hpp"
 

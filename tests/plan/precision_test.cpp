@@ -8,6 +8,8 @@
 #include "headroom/io/catalog.hpp"
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/model/ends_ops.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/plan/composer.hpp"
 #include "headroom/plan/interval.hpp"

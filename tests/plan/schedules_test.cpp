@@ -10,6 +10,7 @@
 #include "headroom/parallel/legality.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/schedule/replay.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {

@@ -5,6 +5,7 @@
 #include "headroom/answer/trace.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/schedule/replay.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {

@@ -9,6 +9,7 @@
 #include <rapidcheck.h>
 
 #include "headroom/memory/rank.hpp"
+#include "headroom/schedule/replay.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/hardware/software.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "schedule/any_schedule.hpp"
 

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/software_file.hpp"
+#include "headroom/memory/reserves.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/search/insisted.hpp"
 #include "parallel/random_strategies.hpp"

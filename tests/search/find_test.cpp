@@ -5,6 +5,7 @@
 
 #include "headroom/core/error.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/search/search.hpp"
 #include "search/requests.hpp"
 

@@ -10,8 +10,13 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/memory/rank.hpp"
+#include "headroom/memory/reserves.hpp"
+#include "headroom/memory/state.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/model/op_table.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/schedule/order.hpp"
 #include "headroom/search/frontier_batches.hpp"
 
 namespace headroom {

@@ -10,6 +10,7 @@
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
 #include "headroom/model/layer_ops.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 
 namespace headroom {
 namespace {

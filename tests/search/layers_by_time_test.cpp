@@ -6,7 +6,10 @@
 #include <doctest/doctest.h>
 
 #include "headroom/io/software_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/legality.hpp"
+#include "headroom/parallel/stage_places.hpp"
+#include "headroom/plan/layer_prices.hpp"
 #include "headroom/search/lightest_stages.hpp"
 #include "search/requests.hpp"
 

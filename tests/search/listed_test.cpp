@@ -6,6 +6,7 @@
 
 #include "headroom/core/error.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "search/brute_force.hpp"
 #include "search/requests.hpp"

@@ -5,6 +5,7 @@
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/memory/reserves.hpp"
 #include "headroom/plan/composer.hpp"
 #include "headroom/search/insisted.hpp"
 #include "headroom/search/layers_by_memory.hpp"

@@ -9,6 +9,7 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/io/software_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/plan/composer.hpp"
 #include "search/brute_force.hpp"

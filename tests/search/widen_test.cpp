@@ -10,6 +10,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/io/software_file.hpp"
 #include "headroom/io/system_file.hpp"
+#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/plan/allocator_use.hpp"

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/streaming.hpp"
 #include "time/a100.hpp"
 

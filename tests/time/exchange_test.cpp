@@ -2,6 +2,7 @@
 
 #include "headroom/calibrate/sample_replay.hpp"
 #include "headroom/io/samples_file.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/time/collective.hpp"
 #include "paths.hpp"
 #include "time/a100.hpp"

@@ -5,6 +5,7 @@
 
 #include "headroom/io/model_file.hpp"
 #include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "time/a100.hpp"
 
 namespace headroom {

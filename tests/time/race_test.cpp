@@ -8,6 +8,7 @@
 #include "headroom/io/model_file.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/composer.hpp"
+#include "headroom/time/stage_time.hpp"
 #include "plan/requests.hpp"
 
 namespace headroom {

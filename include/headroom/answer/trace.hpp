@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "headroom/memory/step.hpp"
+#include "headroom/memory/held.hpp"
 #include "headroom/plan/plan.hpp"
+#include "headroom/schedule/times.hpp"
 
 namespace headroom {
 

@@ -8,6 +8,8 @@
 #pragma once
 
 #include "headroom/memory/stage.hpp"
+#include "headroom/parallel/recomputed_ops.hpp"
+#include "headroom/parallel/sharding.hpp"
 
 namespace headroom {
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "headroom/memory/stage.hpp"
+#include "headroom/parallel/sharding.hpp"
 
 namespace headroom {
 

@@ -9,6 +9,8 @@
 #include "headroom/hardware/software.hpp"
 #include "headroom/memory/stage.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/recomputed_ops.hpp"
+#include "headroom/parallel/sharding.hpp"
 
 namespace headroom {
 

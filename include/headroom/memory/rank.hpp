@@ -10,19 +10,6 @@
 
 namespace headroom {
 
-struct RankActivations {
-  std::int64_t pipeline_rank = 0;
-  std::int64_t layers = 0;  // layers of the rank
-  // Largest number of forward passes through virtual stages in flight; m of them are one microbatch.
-  std::int64_t chunks_in_flight = 0;
-  Activations at_peak;
-  Bytes grown_gradients;  // gradients in the state that a backward pass makes (grows_gradients)
-  Bytes kept_logits;      // part of the outputs at the peak, kept until the iteration ends
-  Step peak;              // forward: at its end; backward: during its last recomputation, or during an op
-  OpPlace during;         // the op, if the training stack counts peaks within passes
-  friend bool operator==(const RankActivations&, const RankActivations&) = default;
-};
-
 // Returns the peak of a rank. `stages` are the p m virtual stages in the order of the model.
 RankActivations rank_activations(const std::vector<StageActivations>& stages, const ScheduleShape& shape,
                                  std::int64_t rank);

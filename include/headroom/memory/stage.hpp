@@ -3,28 +3,17 @@
 // on.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
-#include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
+#include "headroom/memory/held.hpp"
+#include "headroom/parallel/sharding.hpp"
 #include "headroom/parallel/stage_places.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
-
-// Kind of pass through an op: its forward pass, its recomputation, or its backward pass.
-enum class OpPass : std::uint8_t { forward, recomputation, backward };
-
-// An op of a kind of layer, as indices into ModelLayers::kinds and OpTable::ops(), or no op.
-struct OpPlace {
-  int kind = nowhere;
-  int op = nowhere;
-  OpPass pass = OpPass::backward;
-  friend bool operator==(const OpPlace&, const OpPlace&) = default;
-};
 
 // Memory that a pass through a layer, or an end of the model, adds at its peak to what forward passes left.
 // The pass is a backward pass (memory/backward.hpp). It can also be a recomputation, or a forward pass with
@@ -232,12 +221,5 @@ DeferredActivations deferred_activations(const Transformer& model, const Strateg
 // as is what they saved.
 StageActivations with_weight_passes(StageActivations stage, const DeferredActivations& deferred,
                                     const StagePlace& place, const Recomputation& recompute);
-
-template <>
-inline constexpr std::array<Spelling<OpPass>, 3> spellings<OpPass>{{
-    {OpPass::forward, "forward"},
-    {OpPass::recomputation, "recomputation"},
-    {OpPass::backward, "backward"},
-}};
 
 }  // namespace headroom

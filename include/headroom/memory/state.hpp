@@ -7,6 +7,7 @@
 
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
+#include "headroom/memory/held.hpp"
 #include "headroom/memory/matrices.hpp"
 #include "headroom/parallel/strategy.hpp"
 
@@ -173,16 +174,6 @@ Parameters with_gradients(const Parameters& held, const Strategy& strategy, cons
 
 // Returns bytes of frozen weights, in 16 bits or fewer.
 double frozen_bytes(const Parameters& held, BaseDtype base);
-
-struct ModelState {
-  Bytes weights;
-  Bytes gradients;
-  Bytes optimizer;  // master weights and moments
-  Bytes on_host;    // in host memory, not part of the others
-  friend bool operator==(const ModelState&, const ModelState&) = default;
-};
-
-constexpr Bytes total(const ModelState& state) { return state.weights + state.gradients + state.optimizer; }
 
 // Returns bytes of a weight for GEMMs in fewer than 16 bits, with its share of a scale.
 constexpr double weight_size(Dtype dtype) {

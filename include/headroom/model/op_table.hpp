@@ -13,6 +13,7 @@
 #include "headroom/core/dtype.hpp"
 #include "headroom/core/fixed_vector.hpp"
 #include "headroom/expr/expr.hpp"
+#include "headroom/model/detail.hpp"
 #include "headroom/model/exchange.hpp"
 #include "headroom/model/scan.hpp"
 
@@ -50,12 +51,6 @@ enum class OpKind : std::uint8_t {
   loss,
   transfer,  // no kernel: what its exchanges bring
 };
-
-// `paper` rows are those of K22 section 4.1; `exact` rows are the small buffers that the paper leaves out.
-enum class Detail : std::uint8_t { paper, exact };
-
-// The index of a value, op or buffer that does not exist.
-inline constexpr int nowhere = -1;
 
 using ValueId = int;
 
@@ -268,11 +263,6 @@ inline constexpr std::array<Spelling<OpKind>, 12> spellings<OpKind>{{
     {OpKind::embedding, "embedding"},
     {OpKind::loss, "loss"},
     {OpKind::transfer, "transfer"},
-}};
-template <>
-inline constexpr std::array<Spelling<Detail>, 2> spellings<Detail>{{
-    {Detail::paper, "paper"},
-    {Detail::exact, "exact"},
 }};
 
 }  // namespace headroom

@@ -3,7 +3,6 @@
 // megatron/core/extensions/TransformerEngineMixedPrecision.md], as ops of the op tables.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "headroom/core/names.hpp"
-#include "headroom/model/op_table.hpp"
 #include "headroom/model/parts/mixers.hpp"
 
 namespace headroom {
@@ -77,20 +75,6 @@ class PrecisionModules {
   }
   std::uint32_t bits_ = 0;
 };
-
-// Returns whether an op is a linear of one of the modules.
-constexpr bool is_among(const PrecisionModules& modules, const Op& op) {
-  if (op.kind != OpKind::linear) return false;
-  for (const PrecisionModuleRow& row : precision_modules) {
-    if (!modules.contains(row.module)) continue;
-    for (std::string_view rest = row.ops; !rest.empty();) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      if (rest.substr(0, end) == op.name) return true;
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  }
-  return false;
-}
 
 template <>
 inline constexpr auto spellings<PrecisionModule> = [] {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {

@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "headroom/hardware/software.hpp"
+#include "headroom/model/layer_kinds.hpp"
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {

@@ -16,12 +16,16 @@
 #include <vector>
 
 #include "headroom/core/error.hpp"
-#include "headroom/hardware/software.hpp"
-#include "headroom/hardware/system.hpp"
-#include "headroom/parallel/known_layers.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
+
+class KnownLayers;
+struct Architecture;
+struct ModelLayers;
+struct Software;
+struct System;
+struct Transformer;
 
 // A strategy and what it has to run.
 struct Asked {
@@ -50,21 +54,13 @@ struct LayerSizes {
 class LayerTables {
  public:
   explicit LayerTables(const Asked& asked) : asked_(asked) {}
-  const ModelLayers& of_model() {
-    if (!of_model_) of_model_ = std::make_unique<ModelLayers>(layers_of(asked_.model));
-    return *of_model_;
-  }
-  const ModelLayers& of_strategy() {
-    if (asked_.known != nullptr) return *asked_.known->of(asked_.strategy);
-    if (!of_strategy_)
-      of_strategy_ = std::make_unique<ModelLayers>(layers_of(asked_.model, asked_.strategy, asked_.software));
-    return *of_strategy_;
-  }
+  const ModelLayers& of_model();
+  const ModelLayers& of_strategy();
 
  private:
   const Asked& asked_;
-  std::unique_ptr<ModelLayers> of_model_;
-  std::unique_ptr<ModelLayers> of_strategy_;
+  std::shared_ptr<const ModelLayers> of_model_;
+  std::shared_ptr<const ModelLayers> of_strategy_;
 };
 
 // Input of a rule: the strategy and, if its topic has several cases, one of them.

@@ -1,6 +1,7 @@
 // Memory and cost of a model's layers, embedding and output layer on a system, by sharding and batch. Each
-// result is computed once and stored. Symbolic results serve all strategies that shard alike. Numeric results serve all strategies with the same t, context parallelism, expert sharding, b and
-// sequence parallelism, and are stored for each set of recomputed ops.
+// result is computed once and stored. Symbolic results serve all strategies that shard alike. Numeric
+// results serve all strategies with the same t, context parallelism, expert sharding, b and sequence
+// parallelism, and are stored for each set of recomputed ops.
 #pragma once
 
 #include <array>
@@ -14,8 +15,11 @@
 #include <vector>
 
 #include "headroom/memory/backward.hpp"
+#include "headroom/memory/state.hpp"
 #include "headroom/parallel/known_layers.hpp"
+#include "headroom/parallel/sharding.hpp"
 #include "headroom/plan/plan.hpp"
+#include "headroom/time/stage_time.hpp"
 
 namespace headroom {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "headroom/plan/layer_prices.hpp"
+#include "headroom/plan/plan.hpp"
 
 namespace headroom {
 
@@ -22,6 +22,12 @@ struct RankPeak {
 };
 
 class ComposedParts;
+class PipelineOrder;
+class PricedLayers;
+struct ModelExchanges;
+struct PassActivations;
+struct StageActivations;
+struct StagePlace;
 
 class Layout {
  public:
@@ -61,7 +67,7 @@ class Layout {
 
   // Parts, for callers that assemble virtual stages which no Recomputation names.
   [[nodiscard]] const PipelineOrder& order() const;
-  [[nodiscard]] const ScheduleShape& shape() const { return order().shape(); }
+  [[nodiscard]] const ScheduleShape& shape() const;
   [[nodiscard]] const PricedLayers& layers() const;  // what the layers save and cost
   [[nodiscard]] PassTimes times_of(const StageCost& stage) const;
   [[nodiscard]] double overlap_loss() const;  // ScheduleTimes::overlap_loss

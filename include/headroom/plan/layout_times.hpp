@@ -8,7 +8,13 @@
 #include <span>
 #include <vector>
 
+#include "headroom/memory/matrices.hpp"
+#include "headroom/memory/state.hpp"
+#include "headroom/plan/iteration.hpp"
 #include "headroom/plan/layer_prices.hpp"
+#include "headroom/schedule/makespan.hpp"
+#include "headroom/schedule/order.hpp"
+#include "headroom/time/unit_exchanges.hpp"
 
 namespace headroom {
 

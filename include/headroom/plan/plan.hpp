@@ -12,16 +12,19 @@
 
 #include "headroom/core/error.hpp"
 #include "headroom/core/names.hpp"
+#include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
-#include "headroom/memory/rank.hpp"
-#include "headroom/memory/reserves.hpp"
-#include "headroom/memory/state.hpp"
-#include "headroom/plan/iteration.hpp"
+#include "headroom/memory/held.hpp"
+#include "headroom/model/detail.hpp"
+#include "headroom/model/transformer.hpp"
+#include "headroom/parallel/strategy.hpp"
+#include "headroom/plan/iteration_time.hpp"
 #include "headroom/plan/throughput.hpp"
 
 namespace headroom {
 
 struct Asked;
+struct ModelLayers;
 class KnownLayers;
 
 // Default margin as a fraction of capacity. Assumed, for fragmentation and transient buffers, which are not
@@ -43,78 +46,6 @@ struct Request {
 
 // `marginal`: the plan fits, but leaves less free than the margin.
 enum class Verdict : std::uint8_t { fits, marginal, does_not_fit };
-
-struct RankMemory {
-  ModelState state;
-  RankActivations activations;
-  Bytes activations_on_host;
-  std::int64_t window = 0;  // passes saved in full under Recomputation::window
-  Bytes dummy_gradients;    // kept by the training stack for the whole run
-  Bytes workspaces;         // of GEMMs, kept for the whole run
-  Bytes reserved;
-  friend bool operator==(const RankMemory&, const RankMemory&) = default;
-};
-
-// Returns the bytes that the rank keeps in host memory.
-constexpr Bytes on_host(const RankMemory& rank) { return rank.state.on_host + rank.activations_on_host; }
-
-// Returns the rank's total bytes: weights, gradients, optimizer state, activations at their peak, what the
-// training stack keeps, and non-torch memory.
-Bytes total(const RankMemory& rank);
-
-// Returns the gradients that a rank holds at its peak. Those that its backward pass has yet to make are not
-// there.
-constexpr Bytes gradients_at_peak(const RankMemory& rank) {
-  return std::max(rank.state.gradients - rank.activations.at_peak.absent_gradients, Bytes(0));
-}
-
-// Part of a rank's memory. The table memory_parts serves every report; its parts add up to total().
-struct MemoryPart {
-  std::string_view name;   // in JSON and CSV, before "_bytes"
-  std::string_view words;  // for readers
-  bool activations;        // whether the part belongs to the activations at the rank's peak
-  Bytes (*of)(const RankMemory& rank);
-};
-inline constexpr std::array memory_parts{
-    MemoryPart{"weights", "weights", false, [](const RankMemory& rank) { return rank.state.weights; }},
-    MemoryPart{"gradients", "gradients", false,
-               [](const RankMemory& rank) { return gradients_at_peak(rank); }},
-    MemoryPart{"optimizer", "optimizer state", false,
-               [](const RankMemory& rank) { return rank.state.optimizer; }},
-    MemoryPart{"layers", "layer activations", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.layers; }},
-    MemoryPart{"embedding", "embedding", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.embedding; }},
-    MemoryPart{"head", "output layer", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.head; }},
-    MemoryPart{"outputs", "pipeline outputs", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.outputs; }},
-    MemoryPart{"recompute", "recompute working set", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.recompute; }},
-    MemoryPart{"activation_gradients", "activation gradients", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.gradients; }},
-    MemoryPart{"logits", "gradients of logits", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.logits; }},
-    MemoryPart{"gathered", "gathered sequence shards", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.gathered; }},
-    MemoryPart{"weight_gradients", "weight gradients of the op", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.weight_gradients; }},
-    MemoryPart{"dequantized_weights", "dequantized weights of the op", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.dequantized_weights; }},
-    MemoryPart{"fetched", "fetched from the host", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.fetched; }},
-    MemoryPart{"forward_values", "values of the forward pass", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.forward_values; }},
-    MemoryPart{"gathered_weights", "gathered weights", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.gathered_weights; }},
-    MemoryPart{"unit_gradients", "gradients being reduced", true,
-               [](const RankMemory& rank) { return rank.activations.at_peak.unit_gradients; }},
-    MemoryPart{"dummy_gradients", "dummy weight gradients", false,
-               [](const RankMemory& rank) { return rank.dummy_gradients; }},
-    MemoryPart{"workspaces", "GEMM workspaces", false,
-               [](const RankMemory& rank) { return rank.workspaces; }},
-    MemoryPart{"non_torch", "non-torch memory", false, [](const RankMemory& rank) { return rank.reserved; }},
-};
 
 // Code of the warning that the stack's launcher has no flag for a part of the strategy
 // (parallel/legality.hpp).
@@ -184,14 +115,6 @@ struct Plan {
 Bytes peak(const Plan& plan);
 // Returns the bytes left free at the peak; negative if the plan does not fit.
 Bytes headroom_of(const Plan& plan);
-
-// Largest part of a rank's memory; all activations at their peak count as one part.
-struct Component {
-  std::string name;
-  Bytes bytes;
-  friend bool operator==(const Component&, const Component&) = default;
-};
-Component largest_component(const RankMemory& rank);
 
 // Plan that does not fit: the limit, what the peak rank or a host needs, and what is available. `attempt`
 // holds the full plan.

@@ -6,7 +6,6 @@
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/device.hpp"
 #include "headroom/parallel/strategy.hpp"
-#include "headroom/schedule/replay.hpp"
 
 namespace headroom {
 
@@ -18,17 +17,6 @@ struct IterationFlops {
   Flops hardware_paper;   // K22 eq. 8: counts recomputed core attention three times; no use for others
   friend bool operator==(const IterationFlops&, const IterationFlops&) = default;
 };
-
-// Fraction of the layer passes of each kind whose backward pass recomputes: 1 unless layers or microbatches
-// are exempt.
-using RecomputedParts = FixedVector<double, most_kinds>;
-RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& strategy,
-                                 const ScheduleShape& shape, const ReplayedSchedule& schedule);
-
-IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
-                               const Workload& workload, const RecomputedParts& recomputed);
-// Returns the FLOPs that the model needs, without recomputation.
-IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Workload& workload);
 
 struct Throughput {
   double tokens_per_second = 0;

@@ -13,6 +13,7 @@
 
 #include "headroom/core/vector_constexpr.hpp"
 #include "headroom/model/precision.hpp"
+#include "headroom/model/precision_ops.hpp"
 #include "headroom/parallel/compose.hpp"
 
 namespace headroom {

@@ -52,6 +52,7 @@
 #include "headroom/core/units.hpp"
 #include "headroom/hardware/software.hpp"
 #include "headroom/hardware/system.hpp"
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/collectives.hpp"
 #include "headroom/parallel/strategy.hpp"
 

@@ -6,23 +6,8 @@
 #include <vector>
 
 #include "headroom/time/op_cost.hpp"
-#include "headroom/time/race.hpp"
 
 namespace headroom {
-
-struct LayerCost {
-  PassCost forward;
-  PassCost backward_data;
-  PassCost backward_weight;
-  PassCost recompute;   // forward work that the backward pass repeats first
-  Race race;            // through the forward pass
-  bool begins = false;  // comes before the layers of the model
-  Extrapolations beyond;
-  friend bool operator==(const LayerCost&, const LayerCost&) = default;
-};
-
-// Returns the cost of the backward pass without recomputation.
-constexpr PassCost backward(const LayerCost& cost) { return cost.backward_data + cost.backward_weight; }
 
 // An exchange between experts, and the ops of shared experts that overlap it.
 struct HiddenExchange {

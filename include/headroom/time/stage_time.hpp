@@ -9,33 +9,6 @@
 
 namespace headroom {
 
-// Cost of a virtual stage: its layers, the embedding on the first stage, the output layer on the last.
-struct StageCost {
-  PassCost forward;
-  PassCost recompute;
-  PassCost backward;       // without recomputation; input and weight gradients in one pass
-  PassCost backward_data;  // the same work in two passes
-  PassCost backward_weight;
-  Race race;  // through the forward pass; Race{} if the host never waits in it
-  friend bool operator==(const StageCost&, const StageCost&) = default;
-};
-
-// Cost of exchanging GEMM scales in a pass of a virtual stage. It does not depend on the stage's layers: the
-// bytes are negligible.
-struct ScaleCosts {
-  PassCost forward;
-  PassCost backward;
-  friend bool operator==(const ScaleCosts&, const ScaleCosts&) = default;
-};
-
-// Parts of a model, each priced once: a layer of every kind and both ends, in the order of
-// ModelLayers::kinds.
-struct ModelCost {
-  std::vector<LayerCost> kinds;
-  ScaleCosts scales = {};
-  friend bool operator==(const ModelCost&, const ModelCost&) = default;
-};
-
 // ModelCost in three steps, each of which serves many strategies: symbolic work, for all that shard alike;
 // prices, for one t and b; and costs under a recomputation policy.
 struct ModelWork {

@@ -73,31 +73,6 @@ inline bool has_exchanges(const Strategy& strategy, const Workload& workload, co
   return has_units(strategy, workload, software) || offloads_activations(strategy.offload);
 }
 
-// Times of one microbatch: collectives and transfers without overlap, and their exposed parts. Neither
-// kernels nor launches hide the exposed parts.
-struct ExchangeTimes {
-  Seconds gather;
-  Seconds forward_gather;  // of them those of the forward pass
-  Seconds reduction;
-  Seconds host;  // transfers with the host, both ways
-  Seconds exposed_forward;
-  Seconds exposed_backward;
-  Seconds exposed_host_forward;  // beyond exposed collectives
-  Seconds exposed_host_backward;
-  friend bool operator==(const ExchangeTimes&, const ExchangeTimes&) = default;
-};
-
-inline ExchangeTimes operator+(const ExchangeTimes& x, const ExchangeTimes& y) {
-  return {.gather = x.gather + y.gather,
-          .forward_gather = x.forward_gather + y.forward_gather,
-          .reduction = x.reduction + y.reduction,
-          .host = x.host + y.host,
-          .exposed_forward = x.exposed_forward + y.exposed_forward,
-          .exposed_backward = x.exposed_backward + y.exposed_backward,
-          .exposed_host_forward = x.exposed_host_forward + y.exposed_host_forward,
-          .exposed_host_backward = x.exposed_host_backward + y.exposed_host_backward};
-}
-
 // Returns the times of a stage's exchanges. `cost` is that of the model's layers under the recomputation.
 ExchangeTimes exchange_times(const ModelExchanges& exchanges, const ModelCost& cost, const StagePlace& place,
                              const Recomputation& recompute, const Performance& performance,

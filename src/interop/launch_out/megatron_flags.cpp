@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/model/expert_load.hpp"
 #include "headroom/model/hybrid_pattern.hpp"
 #include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/context.hpp"

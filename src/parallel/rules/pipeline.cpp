@@ -6,6 +6,8 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
 #include "headroom/core/joined.hpp"
+#include "headroom/hardware/software.hpp"
+#include "headroom/model/transformer.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom::rules {

@@ -2,6 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "headroom/hardware/software.hpp"
+#include "headroom/model/kernels.hpp"
+#include "headroom/model/layer_kinds.hpp"
+#include "headroom/model/transformer.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom::rules {

@@ -3,6 +3,8 @@
 #include <array>
 
 #include "headroom/core/counts.hpp"
+#include "headroom/hardware/software.hpp"
+#include "headroom/model/expert_load.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/divided_sizes.hpp"
 #include "parallel/rules/rows.hpp"

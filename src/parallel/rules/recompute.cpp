@@ -6,6 +6,7 @@
 #include "headroom/core/joined.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/recompute_modules.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom::rules {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headroom/core/names.hpp"
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/legality.hpp"
 
 namespace headroom {

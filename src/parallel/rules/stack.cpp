@@ -5,6 +5,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
+#include "headroom/hardware/system.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/offload_modules.hpp"

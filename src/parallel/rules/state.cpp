@@ -4,7 +4,10 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
+#include "headroom/model/adapters.hpp"
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/strategy_layers.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom::rules {

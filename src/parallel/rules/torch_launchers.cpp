@@ -4,6 +4,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/joined.hpp"
+#include "headroom/hardware/software.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
