@@ -6,6 +6,7 @@
 #include "headroom/core/expects.hpp"
 #include "headroom/io/spreads_file.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/plan/interval.hpp"
 #include "headroom/search/confirm.hpp"

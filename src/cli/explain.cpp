@@ -5,6 +5,7 @@
 #include "cli/output.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
+#include "headroom/parallel/edits.hpp"
 #include "headroom/parallel/legality.hpp"
 
 namespace headroom::cli {

@@ -6,6 +6,7 @@
 #include "headroom/answer/values.hpp"
 #include "headroom/core/decimal.hpp"
 #include "headroom/core/reading.hpp"
+#include "headroom/parallel/edits.hpp"
 
 namespace headroom::cli {
 

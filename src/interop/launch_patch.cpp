@@ -10,6 +10,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "interop/unified_diff.hpp"
 
 namespace headroom {

@@ -13,6 +13,7 @@
 #include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/io/catalog.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "object_reader.hpp"
 #include "schema_writer.hpp"
 #include "text.hpp"

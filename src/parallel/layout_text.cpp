@@ -2,10 +2,12 @@
 
 #include <charconv>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 
-#include "headroom/model/transformer.hpp"
+#include "headroom/core/reading.hpp"
+#include "headroom/model/hybrid_pattern.hpp"
 
 namespace headroom {
 namespace {
@@ -91,6 +93,16 @@ std::variant<WrittenLayout, std::string> read_layout(std::string_view text) {
     }
   }
   return layout;
+}
+
+std::optional<std::vector<std::int64_t>> megatron_stages(std::string_view text) {
+  std::variant<WrittenLayout, std::string> layout = read_layout(text);
+  if (auto* const written = std::get_if<WrittenLayout>(&layout)) return std::move(written->stage_layers);
+  if (text.find('|') == std::string_view::npos || !hybrid_layers(text)) return std::nullopt;
+  std::vector<std::int64_t> by_stage;
+  for (const std::string_view stage : parts_of(text.substr(0, text.find('/')), '|'))
+    by_stage.push_back(std::ssize(stage));
+  return by_stage;
 }
 
 }  // namespace headroom

@@ -1,23 +1,18 @@
 #include "headroom/parallel/strategy_fields.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
-#include "headroom/core/expects.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
-#include "headroom/model/hybrid_pattern.hpp"
+#include "headroom/model/transformer.hpp"
 #include "headroom/parallel/layout_text.hpp"
-#include "headroom/parallel/stage_layout.hpp"
 
 namespace headroom {
 namespace {
-
-constexpr std::string_view no_names = "''";  // an empty list, as a shell takes it
 
 std::string dashed(std::string_view name) {
   std::string text(name);
@@ -148,21 +143,6 @@ std::string read(std::string_view text, std::vector<std::string>& values, std::i
   return {};
 }
 
-// Returns the layers of each stage if the text is a value of Megatron-Core's
-// --pipeline-model-parallel-layout, or of --hybrid-layer-pattern with bars between stages.
-std::optional<std::vector<std::int64_t>> megatron_stages(std::string_view text) {
-  std::variant<WrittenLayout, std::string> layout = read_layout(text);
-  if (auto* const written = std::get_if<WrittenLayout>(&layout)) return std::move(written->stage_layers);
-  if (text.find('|') == std::string_view::npos || !hybrid_layers(text)) return std::nullopt;
-  std::vector<std::int64_t> by_stage;
-  for (const std::string_view stage : parts_of(text.substr(0, text.find('/')), '|'))
-    by_stage.push_back(std::ssize(stage));
-  return by_stage;
-}
-
-// What stands for no layers of one's own, over those of a launch file.
-constexpr std::string_view even_stages = "even";
-
 std::string read_stage_layers(std::string_view text, std::vector<std::int64_t>& values, std::int64_t least) {
   if (text == even_stages) {
     values.clear();
@@ -176,16 +156,6 @@ std::string read_stage_layers(std::string_view text, std::vector<std::int64_t>& 
   return "must be the layers of each stage, such as 7,8*14,7, or a layout of Megatron-Core, such as "
          "'Et*7|(t*8|)*14,t*7,L'" +
          not_this(text);
-}
-
-// Sets the virtual stages per rank that a layout implies, as Megatron-Core does.
-void imply_virtual_stages(Strategy& strategy) {
-  const std::int64_t stages = std::ssize(strategy.stage_layers);
-  const std::int64_t ranks = strategy.pipeline_parallel;
-  if (strategy.virtual_pipeline > 1 || stages <= ranks || stages % ranks != 0) return;
-  strategy.virtual_pipeline = stages / ranks;
-  if (strategy.schedule == implied_schedule(1))
-    strategy.schedule = implied_schedule(strategy.virtual_pipeline);
 }
 
 }  // namespace
@@ -242,107 +212,6 @@ std::string set_value(const StrategyField& field, std::string_view text, Strateg
   return std::visit(
       [&](const auto& member) { return read(text, member.of(strategy, workload), field.least); },
       field.member);
-}
-
-std::string apply(const Edit& edit, Strategy& strategy, Workload& workload) {
-  const StrategyField* const field = find_field(edit.field);
-  EXPECTS(field != nullptr && field->name == edit.field);
-  if (field->name == "recompute") strategy.recompute = {};
-  std::string broken = set_value(*field, edit.value, strategy, workload);
-  if (field->name == "recompute_ops") strategy.recompute.policy = RecomputePolicy::ops;
-  if (field->name == "stage_layers" && megatron_stages(edit.value)) imply_virtual_stages(strategy);
-  if (field->name == "virtual_pipeline") {
-    strategy.schedule = implied_schedule(strategy.virtual_pipeline);
-    if (strategy.schedule != ScheduleKind::interleaved) strategy.microbatch_group_size = 0;
-  }
-  return broken;
-}
-
-void apply(const Edits& edits, Strategy& strategy, Workload& workload) {
-  for (const Edit& edit : edits) {
-    const std::string broken = apply(edit, strategy, workload);
-    EXPECTS(broken.empty());
-  }
-}
-
-std::string flags_of(const Edits& edits, FlagNames names) {
-  std::string flags;
-  for (const auto& [name, value] : edits) {
-    const StrategyField* const field = find_field(name);
-    EXPECTS(field != nullptr);
-    const bool by_letter = names == FlagNames::letters && !field->letter.empty();
-    if (!flags.empty()) flags += ' ';
-    flags += by_letter ? short_flag_of(*field) : flag_of(field->name);
-    if (!field->value.empty()) {
-      const std::string_view none = name == "stage_layers" ? even_stages : no_names;
-      flags.append(" ").append(value.empty() ? none : std::string_view(value));
-    } else if (value == "no") {
-      flags += "=no";
-    }
-  }
-  return flags;
-}
-
-std::optional<Edits> edits_of_flags(std::string_view flags) {
-  Edits edits;
-  const StrategyField* awaits_value = nullptr;
-  for (std::string_view part : parts_of(flags, ' ')) {
-    if (awaits_value != nullptr) {
-      edits.push_back({std::string(awaits_value->name), part == no_names ? "" : std::string(part)});
-      awaits_value = nullptr;
-      continue;
-    }
-    const bool off = part.ends_with("=no");
-    if (off) part.remove_suffix(std::string_view("=no").size());
-    const std::size_t dashes = std::min(part.find_first_not_of('-'), part.size());
-    const StrategyField* const field = dashes == 0 ? nullptr : find_field(part.substr(dashes));
-    if (field == nullptr || (off && !field->value.empty())) return std::nullopt;
-    if (field->value.empty()) {
-      edits.push_back({std::string(field->name), off ? "no" : "yes"});
-    } else {
-      awaits_value = field;
-    }
-  }
-  if (awaits_value != nullptr) return std::nullopt;
-  return edits;
-}
-
-Problem by_flag(const Problem& problem) {
-  Problem result = problem;
-  const auto is_field = [](const std::string& name) {
-    const StrategyField* const field = find_field(name);
-    return field != nullptr && field->name == name;
-  };
-  if (is_field(result.where)) result.where = flag_of(result.where);
-  for (std::size_t from = result.rule.find('`'); from != std::string::npos;) {
-    const std::size_t end = result.rule.find('`', from + 1);
-    if (end == std::string::npos) break;
-    const std::string name = result.rule.substr(from + 1, end - from - 1);
-    if (is_field(name)) {
-      const std::string flag = flag_of(name);
-      result.rule.replace(from, end - from + 1, flag);
-      from = result.rule.find('`', from + flag.size());
-    } else {
-      from = end;  // this backquote may open the next name
-    }
-  }
-  return result;
-}
-
-Edits edits_of(const Strategy& strategy, Strategy of) {
-  Edits edits;
-  const Workload none;
-  Strategy told = std::move(of);
-  Workload workload;
-  for (const StrategyField& field : strategy_fields) {
-    const std::string value = value_of(field, strategy, none);
-    const bool by_its_ops = field.name == "recompute" && strategy.recompute.policy == RecomputePolicy::ops;
-    if (by_its_ops) continue;
-    if (!always_told(field) && value == value_of(field, told, none)) continue;
-    edits.push_back({std::string(field.name), value});
-    apply(edits.back(), told, workload);  // also sets what it implies; illegal strategies are accepted
-  }
-  return edits;
 }
 
 }  // namespace headroom

@@ -11,6 +11,7 @@
 #include "headroom/memory/stage.hpp"
 #include "headroom/model/expert_load.hpp"
 #include "headroom/model/layer_kinds.hpp"
+#include "headroom/parallel/edits.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/interval.hpp"

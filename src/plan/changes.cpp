@@ -5,10 +5,12 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "headroom/parallel/edits.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/stage_layout.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/report/caveats.hpp"
 #include "report/allocator.hpp"
 #include "report/capacity.hpp"

@@ -1,6 +1,7 @@
 #include "headroom/search/insisted.hpp"
 
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 
 namespace headroom {
 

@@ -12,6 +12,7 @@
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/offload_modules.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/parallel/strategy_layers.hpp"
 #include "headroom/search/offload_choices.hpp"
 

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "headroom/parallel/edits.hpp"
 #include "parallel/field_examples.hpp"
 
 namespace headroom {

@@ -10,7 +10,7 @@
 
 #include "headroom/answer/grid.hpp"
 #include "headroom/core/error.hpp"
-#include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/parallel/edits.hpp"
 #include "headroom/plan/capacity.hpp"
 #include "headroom/search/choice.hpp"
 #include "headroom/search/search.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "headroom/interop/launched_run.hpp"
-#include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/parallel/edits.hpp"
 
 namespace headroom {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/parallel/edits.hpp"
 
 namespace headroom {
 

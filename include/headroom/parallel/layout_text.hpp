@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,5 +23,12 @@ struct WrittenLayout {
 // without nesting; commas are ignored [Megatron-LM,
 // megatron/core/transformer/pipeline_parallel_layer_layout.py].
 std::variant<WrittenLayout, std::string> read_layout(std::string_view text);
+
+// Returns the layers of each stage if the text is a value of Megatron-Core's
+// --pipeline-model-parallel-layout, or of --hybrid-layer-pattern with bars between stages.
+std::optional<std::vector<std::int64_t>> megatron_stages(std::string_view text);
+
+// What stands for no layers of one's own, over those of a launch file.
+inline constexpr std::string_view even_stages = "even";
 
 }  // namespace headroom

@@ -9,6 +9,7 @@
 #include "headroom/hardware/software.hpp"
 #include "headroom/model/expert_load.hpp"
 #include "headroom/model/transformer.hpp"
+#include "headroom/parallel/edits.hpp"
 #include "headroom/parallel/strategy.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 

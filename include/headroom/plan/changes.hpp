@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/parallel/edits.hpp"
 #include "headroom/plan/plan.hpp"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/parallel/strategy_fields.hpp"
+#include "headroom/parallel/edits.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/search/find.hpp"
 

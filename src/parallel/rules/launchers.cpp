@@ -10,6 +10,7 @@
 #include "headroom/parallel/recompute_modules.hpp"
 #include "headroom/parallel/stack_defaults.hpp"
 #include "headroom/parallel/stage_layout.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "parallel/rules/rows.hpp"
 
 namespace headroom::rules {
