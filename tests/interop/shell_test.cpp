@@ -326,4 +326,9 @@ TEST_CASE("shell: filters, expr, mapfile and getopt count and quote as the progr
         "python|x.py|4");
 }
 
+TEST_CASE("shell: arithmetic in its old form") {
+  CHECK(started_by("G=128\nW=8\npython x.py $[$G/($W*2)] \"$[G % 10]b\"") == "python|x.py|8|8b");
+  CHECK(started_by("A=(4 5)\npython x.py $[A[1] - ${A[0]}]") == "python|x.py|1");
+}
+
 }  // namespace headroom

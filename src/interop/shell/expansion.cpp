@@ -205,9 +205,12 @@ std::size_t Expansion::add_dollar(std::string_view raw, std::size_t at, bool quo
   const std::string_view rest = raw.substr(at + 1);
   const std::size_t end = std::min(end_of_part(raw, at), raw.size());
   const std::string_view part = raw.substr(at, end - at);
-  if (part.starts_with("$((") && part.ends_with("))")) {
+  // $[ ] is the old form of $(( )).
+  const bool old = part.starts_with("$[") && part.ends_with("]");
+  if (old || (part.starts_with("$((") && part.ends_with("))"))) {
+    const std::size_t bracket = old ? 1 : 2;
     Expansion expression(shell_, Mode::text);
-    expression.add(part.substr(3, part.size() - 5), at_.line, 0, true);
+    expression.add(part.substr(1 + bracket, part.size() - 1 - 2 * bracket), at_.line, 0, true);
     add_value(shell_.number_of(expression.current_.text()), quoted);
     return end;
   }

@@ -74,6 +74,7 @@ std::size_t end_of_part(std::string_view text, std::size_t at, int depth) {
   }
   const std::string_view rest = text.substr(at + 1);
   if (rest.starts_with("(")) return behind_bracket(text, at + 2, '(', ')', depth + 1);
+  if (rest.starts_with("[")) return behind_bracket(text, at + 2, '[', ']', depth + 1);
   if (rest.starts_with("{")) return behind_bracket(text, at + 2, '{', '}', depth + 1);
   if (rest.starts_with("'")) return behind_single_quotes(text, at + 1, true);
   return at + 1;
