@@ -331,4 +331,11 @@ TEST_CASE("shell: arithmetic in its old form") {
   CHECK(started_by("A=(4 5)\npython x.py $[A[1] - ${A[0]}]") == "python|x.py|1");
 }
 
+TEST_CASE("shell: a list of the files that a pattern matches has as many items as a run finds") {
+  const std::string ends = "\nif (( ${#F[@]} > 0 )); then echo used >&2; exit 1; fi\npython x.py";
+  CHECK(started_by("shopt -s nullglob\nF=(\"$OUT\"/*)" + ends) == "python|x.py");
+  CHECK(started_by("F=(run-?)" + ends) == "python|x.py");
+  CHECK(started_by("F=('*' $?)" + ends) == "nothing");
+}
+
 }  // namespace headroom
