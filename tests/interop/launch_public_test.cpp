@@ -127,4 +127,19 @@ TEST_CASE("public files: GPT-NeoX ships partition_activations with every size") 
   CHECK(setting(yaml_run(text + "2\n"), "distribute_saved_activations") == "yes");
 }
 
+TEST_CASE("public files: modules of recomputation that no layer has are passed over") {
+  const std::string experts =
+      "--vocab-size 32000 --num-experts 8 --moe-grouped-gemm --moe-router-topk 2 --moe-ffn-hidden-size 512 "
+      "--recompute-granularity selective --recompute-modules ";
+  const LaunchedRun run = script_run(experts + "moe_act mlp layernorm");
+  CHECK(setting(run, "recompute_ops") == "moe_act,layernorm");
+  CHECK(remarks(run, LaunchRemarkKind::implied, "recomputation passes over mlp"));
+  CHECK(setting(script_run(experts + "mlp"), "recompute") == "none");
+  const LaunchedRun dense = script_run(
+      "--vocab-size 32000 --recompute-granularity selective --recompute-modules mlp moe shared_experts");
+  CHECK(setting(dense, "recompute_ops") == "mlp");
+  // What Megatron-Core refuses stays.
+  CHECK(setting(script_run(experts + "mla_up_proj"), "recompute_ops") == "mla_up_proj");
+}
+
 }  // namespace headroom::tests

@@ -12,9 +12,8 @@
 #include "headroom/core/expects.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
-#include "headroom/model/adapters.hpp"
-#include "headroom/model/layer_kinds.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
+#include "interop/launch_in/absent_parts.hpp"
 #include "io/file_formats.hpp"
 #include "io/text.hpp"
 
@@ -423,34 +422,6 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
 
 namespace {
 
-// Drops targets that are written but that no layer of the model has, where it has others. Trainers skip them
-// [PEFT, tuners/tuners_utils.py, inject_adapter; Megatron-Bridge, peft/module_matcher.py].
-void drop_absent_targets(LaunchedRun& run) {
-  const auto setting = std::find_if(run.strategy.begin(), run.strategy.end(),
-                                    [](const LaunchSetting& it) { return it.field == "lora_targets"; });
-  if (!run.model || setting == run.strategy.end()) return;
-  const ModelLayers layers = layers_of(*run.model);
-  const auto has = [&](std::string_view name) {
-    const LoraTarget* const target = find_target(name);
-    return target == nullptr || adapts(layers, *target);
-  };
-  std::string kept;
-  std::string dropped;
-  for (std::string_view name : parts_of(setting->value, ',')) {
-    // MLA without a latent rank of queries has one linear for them [DeepSeek-V2-Lite, modeling_deepseek.py].
-    if (name == "q_proj" && !has(name) && has("q_b_proj") && !has("q_a_proj")) name = "q_b_proj";
-    const bool written = setting->written.find(name) != std::string::npos;
-    std::string& list = has(name) || !written ? kept : dropped;
-    list += (list.empty() ? "" : ",") + std::string(name);
-  }
-  if (kept.empty()) return;
-  setting->value = kept;
-  if (dropped.empty()) return;
-  run.remarks.push_back({LaunchRemarkKind::implied,
-                         fmt::format("adapters pass over {}, which no layer of the model has", dropped),
-                         setting->at, "lora_targets"});
-}
-
 }  // namespace
 
 LaunchedRun RunBuilder::finish(const LaunchOptions& options) {
@@ -474,7 +445,7 @@ LaunchedRun RunBuilder::finish(const LaunchOptions& options) {
     }
   }
   if (!problems_.empty()) throw InputError(std::move(problems_));
-  drop_absent_targets(run_);
+  drop_absent_parts(run_);
   const auto place = [](const LaunchSetting& setting) { return field_named(setting.field); };
   std::stable_sort(run_.strategy.begin(), run_.strategy.end(),
                    [&](const LaunchSetting& x, const LaunchSetting& y) { return place(x) < place(y); });
