@@ -111,5 +111,13 @@ TEST_CASE("the allocator's variable is a choice of the stack") {
   CHECK(builder.chosen("memory.expandable_segments") == "true");
 }
 
+TEST_CASE("a name with another first letter is no slip of the pen") {
+  RunBuilder builder("run.sh", "Megatron-LM", "");
+  builder.unknown(written_at(1, "patch_size", {"16"}), {"batch_size"});
+  const LaunchedRun run = builder.finish({});
+  REQUIRE(run.remarks.size() == 1);
+  CHECK(run.remarks[0].kind == LaunchRemarkKind::unmodelled);
+}
+
 }  // namespace
 }  // namespace headroom
