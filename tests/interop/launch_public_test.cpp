@@ -142,4 +142,25 @@ TEST_CASE("public files: modules of recomputation that no layer has are passed o
   CHECK(setting(script_run(experts + "mla_up_proj"), "recompute_ops") == "mla_up_proj");
 }
 
+TEST_CASE("public files: nanotron's StarCoder2 has sizes that follow from others") {
+  const std::string start =
+      "parallelism: {dp: 2, pp: 1, tp: 1}\ntokens: {sequence_length: 4096, micro_batch_size: 1, "
+      "batch_accumulation_per_replica: 1}\nmodel:\n  model_config:\n    is_starcoder2_config: true\n"
+      "    hidden_size: 4608\n    num_attention_heads: 36\n    num_hidden_layers: 32\n"
+      "    vocab_size: 49152\n    max_position_embeddings: 32768\n    activation_function: gelu\n";
+  const LaunchedRun run =
+      yaml_run(start + "    grouped_query: true\n    num_kv_heads: 4\n    sliding_window_size: 4096\n");
+  REQUIRE(run.model);
+  CHECK(run.model->feedforward == 4 * 4608);
+  CHECK(run.model->key_value_heads == 4);
+  CHECK(run.model->architecture.window == 4096);
+  CHECK(run.model->architecture.tied_embeddings);
+  CHECK(run.model->architecture.positions == Positions::rotary);
+  CHECK(run.model->architecture.activation == Activation::gelu);
+  const LaunchedRun other = yaml_run(start + "    multi_query: true\n    intermediate_size: 9216\n");
+  REQUIRE(other.model);
+  CHECK(other.model->feedforward == 9216);
+  CHECK(other.model->key_value_heads == 1);
+}
+
 }  // namespace headroom::tests

@@ -25,6 +25,23 @@ void take_gpt3(TreeRun& run, const std::string& activation, const std::string& g
   builder.imply("GPT-3's layers: an MLP of two linears with biases, and layer normalization", function);
 }
 
+// [huggingface/nanotron, src/nanotron/config/models_config.py, GPTBigCodeConfig and Starcoder2Config: __post_init__;
+// models/starcoder2.py, get_embeddings_lm_head_tied_names]
+void take_starcoder2(TreeRun& run, const std::string& at) {
+  RunBuilder& builder = run.builder();
+  builder.member("activation", "gelu", nullptr);
+  builder.member("normalization", "layer_norm", nullptr);
+  builder.member("linear_bias", true, nullptr);
+  builder.member("tied_embeddings", true, nullptr);
+  const std::int64_t width = run.count(at + "hidden_size").value_or(0);
+  member_if(builder, "feedforward", 4 * width);
+  if (run.on(at + "grouped_query"))
+    take_size(run, "key_value_heads", {at + "num_kv_heads"});
+  else if (run.on(at + "multi_query"))
+    builder.member("key_value_heads", 1, run.find(at + "multi_query"));
+  take_size(run, "window", {at + "sliding_window_size"});
+}
+
 // Rules of nanotron that are not Megatron-Core's.
 void refuse_nanotron(TreeRun& run, const RunScale& scale) {
   RunBuilder& builder = run.builder();
@@ -146,12 +163,10 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
                        run.find(experts + "enable_shared_expert"));
       }
     }
-    if (run.on(named("is_starcoder2_config"))) {
-      builder.member("activation", "gelu", nullptr);
-      builder.member("normalization", "layer_norm", nullptr);
-      builder.member("linear_bias", true, nullptr);
-    }
-    take_gpt3(run, named("activation_function"), named("moe_glu"), named("sinusoidal_position_embedding"));
+    if (run.on(named("is_starcoder2_config")))
+      take_starcoder2(run, named(""));
+    else
+      take_gpt3(run, named("activation_function"), named("moe_glu"), named("sinusoidal_position_embedding"));
     llama_members(builder);
   } else {
     builder.assume("model.model_config has no hidden_size: give --model");
