@@ -163,4 +163,12 @@ TEST_CASE("public files: nanotron's StarCoder2 has sizes that follow from others
   CHECK(other.model->key_value_heads == 1);
 }
 
+TEST_CASE("public files: a tokenizer's file is that of the model whose folder it is in") {
+  const LaunchedRun run = script_run(
+      "--tokenizer-type GPTSentencePieceTokenizer --tokenizer-model data/llama-2-7b/tokenizer.model");
+  REQUIRE(run.model);
+  CHECK(run.model->vocabulary == 32000);
+  CHECK(remarks(run, LaunchRemarkKind::implied, "that of llama-2-7b"));
+}
+
 }  // namespace headroom::tests

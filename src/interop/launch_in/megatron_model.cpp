@@ -113,7 +113,9 @@ void read_vocabulary(const MegatronSettings& asked, std::int64_t layers, RunBuil
        {"tokenizer_model", "tokenizer_name_or_path", "load", "pretrained_checkpoint"}) {
     const Written* const named = asked.find(flag);
     if (named == nullptr || !named->unknown.empty()) continue;
-    for (const std::string& name : {text_of_values(*named), last_name(text_of_values(*named))}) {
+    const std::string path = text_of_values(*named);
+    const std::string folder = path.substr(0, path.rfind('/') + 1);  // of "llama-2-7b/tokenizer.model"
+    for (const std::string& name : {path, last_name(path), last_name(folder)}) {
       const NameMeaning meaning = meaning_of("model", name);
       if (meaning.names.size() != 1) continue;
       const auto vocabulary = vocabulary_of(meaning.names.front());
