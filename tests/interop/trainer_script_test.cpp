@@ -230,4 +230,39 @@ TEST_CASE("trainer script: what a script asks for by ${NAME:?} is a need") {
   CHECK_THROWS_WITH_AS(read_launched_run(exits), doctest::Contains("it exits in line 2"), InputError);
 }
 
+TEST_CASE("trainer script: variables of the environment, as the job sets them or by default") {
+  const std::string text = R"(
+import os
+os.environ.setdefault("ACCUMULATION", "4")
+args = TrainingArguments(per_device_train_batch_size=int(os.environ.get("BATCH", "2")), bf16=True,
+                         gradient_accumulation_steps=int(os.environ["ACCUMULATION"]))
+model = AutoModelForCausalLM.from_pretrained(os.getenv("BASE", "Qwen/Qwen3-8B"))
+Trainer(model=model, args=args)
+)";
+  const LaunchFolder folder;
+  const std::string file = folder.with("train.py", text);
+  const LaunchedRun plain = read_launched_run(file);
+  CHECK(value_in(plain, "micro_batch") == "2");
+  CHECK(value_in(plain, "global_batch") == "8");
+  REQUIRE(plain.model);
+  CHECK(plain.model->name == "qwen3-8b");
+  CHECK(value_in(read_launched_run(file, {.environment = {{"BATCH", "1"}}}), "micro_batch") == "1");
+  const auto started = [&](const std::string& start) {
+    return read_launched_run(folder.with("run.sh", start + "torchrun --nproc_per_node 8 train.py\n"));
+  };
+  const LaunchedRun exported = started("export BATCH=16\nBASE=meta-llama/Llama-3.1-8B\nexport BASE\n");
+  CHECK(value_in(exported, "micro_batch") == "16");
+  REQUIRE(exported.model);
+  CHECK(exported.model->name == "llama-3-8b");
+  CHECK(value_in(started("BATCH=16\n"), "micro_batch") == "2");  // of the shell alone
+  CHECK(value_in(started("BATCH=4 "), "micro_batch") == "4");
+  CHECK(value_in(started("export BATCH=$(cat batch)\n"), "micro_batch").empty());
+  // What launchers set is known to a run alone.
+  CHECK(value_in(python("n = int(os.environ.get('WORLD_SIZE', 1))\n"
+                        "Trainer(model='Qwen/Qwen3-8B', args=TrainingArguments("
+                        "per_device_train_batch_size=8 // n, bf16=True))\n"),
+                 "micro_batch")
+            .empty());
+}
+
 }  // namespace headroom::tests

@@ -191,11 +191,13 @@ std::string function_of(std::string_view text, const std::string& file) {
 
 // Returns the recipe that a program hands to NeMo-Run: "run.run(recipe, executor=...)", "experiment.add(recipe)".
 std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::string& file,
-                                             const std::string& function) {
+                                             const std::string& function, const LaunchOptions& options) {
   const auto starts = [](std::string_view called) {
     return called == "run.run" || called.ends_with("Experiment.add") || called.ends_with("exp.add");
   };
-  PythonResult result = run_python(text, file, starts, {.flags = {}, .function = function});
+  const PythonEnvironment environment(options.environment.begin(), options.environment.end());
+  PythonResult result =
+      run_python(text, file, starts, {.flags = {}, .function = function, .environment = environment});
   for (TreeNode& call : result.root.members) {
     TreeNode* const recipe = member_of(call, "0");
     if (recipe == nullptr || recipe->members.empty()) continue;
@@ -206,10 +208,12 @@ std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::s
   return std::nullopt;
 }
 
-PythonResult configuration_in(std::string_view text, const std::string& file, const std::string& function) {
-  PythonResult result = call_python(text, file, function);
+PythonResult configuration_in(std::string_view text, const std::string& file, const std::string& function,
+                              const LaunchOptions& options) {
+  PythonResult result =
+      call_python(text, file, function, {options.environment.begin(), options.environment.end()});
   if (!result.root.members.empty() || !result.root.text.empty()) return result;
-  if (std::optional<PythonResult> started = recipe_that_runs(text, file, function))
+  if (std::optional<PythonResult> started = recipe_that_runs(text, file, function, options))
     return std::move(*started);
   throw InputError(
       file, fmt::format("has no configuration in what '{}' returns{}", printable(function), other_python));
@@ -222,12 +226,13 @@ LaunchedRun read_python_config(std::string_view text, const std::string& file, c
   std::string name = function;
   std::optional<PythonResult> started;
   if (name.empty()) {
-    if (std::optional<TrainerLaunch> launch = trainer_script(text, file))
+    const PythonEnvironment environment(options.environment.begin(), options.environment.end());
+    if (std::optional<TrainerLaunch> launch = trainer_script(text, file, {}, environment))
       return read_trainer_script(std::move(*launch), file, options);
-    started = recipe_that_runs(text, file, "");
+    started = recipe_that_runs(text, file, "", options);
     if (!started) name = function_of(text, file);
   }
-  PythonResult result = started ? std::move(*started) : configuration_in(text, file, name);
+  PythonResult result = started ? std::move(*started) : configuration_in(text, file, name, options);
   TreeNode of_function;
   of_function.kind = TreeKind::scalar;
   of_function.key = "::function";

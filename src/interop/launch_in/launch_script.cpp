@@ -326,7 +326,10 @@ std::optional<TrainerLaunch> launch_of_python(const Program& program, const std:
   std::vector<std::string> words;
   for (const Value& word : program.arguments)
     words.push_back(shell::is_known(word.text()) ? word.text() : "${}");
-  return trainer_script(read_file(*place), *place, python_flags(words));
+  PythonEnvironment environment;
+  for (const auto& [name, value] : program.environment)  // those of the command itself come first
+    environment.emplace(name, shell::is_known(value) ? value : "${}");
+  return trainer_script(read_file(*place), *place, python_flags(words), environment);
 }
 
 Starts starts_of(const Followed& script, const std::string& file) {

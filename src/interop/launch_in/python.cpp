@@ -89,9 +89,10 @@ std::vector<std::string> python_functions(std::string_view text, const std::stri
   return names;
 }
 
-PythonResult call_python(std::string_view text, const std::string& file, const std::string& function) {
+PythonResult call_python(std::string_view text, const std::string& file, const std::string& function,
+                         const PythonEnvironment& environment) {
   const PythonModules modules = modules_beside(file);
-  Python python(modules);
+  Python python(modules, {}, environment);
   const PythonModule& module = python.load(text, file);
   const PythonPointer value = called(python, module, function);
   return {TreeMaker(file).of(*value, "", 0), python.take_remarks()};
@@ -100,7 +101,7 @@ PythonResult call_python(std::string_view text, const std::string& file, const s
 PythonResult run_python(std::string_view text, const std::string& file, PythonCalls wanted,
                         const PythonStart& start) {
   const PythonModules modules = modules_beside(file);
-  Python python(modules, start.flags);
+  Python python(modules, start.flags, start.environment);
   const PythonModule& module = python.load(text, file, start.function.empty());
   if (!start.function.empty()) called(python, module, start.function);
   PythonResult result;

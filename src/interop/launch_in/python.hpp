@@ -2,6 +2,7 @@
 // call of a function of this file, or of one beside it, is followed; any other is kept by its name and arguments.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,9 +27,13 @@ struct PythonResult {
 // The functions that can be called without arguments, in their order.
 std::vector<std::string> python_functions(std::string_view text, const std::string& file);
 
+// Variables that a program is started with. Only a run knows a value with "${".
+using PythonEnvironment = std::map<std::string, std::string, std::less<>>;
+
 // Returns what a function returns when called without arguments. Throws InputError if the file is not
 // Python or lacks the function.
-PythonResult call_python(std::string_view text, const std::string& file, const std::string& function);
+PythonResult call_python(std::string_view text, const std::string& file, const std::string& function,
+                         const PythonEnvironment& environment = {});
 
 // Which calls run_python() returns, by what is called ("TrainingArguments", "LoraConfig").
 using PythonCalls = bool (*)(std::string_view called);
@@ -42,6 +47,7 @@ PythonFlags python_flags(const std::vector<std::string>& words);
 struct PythonStart {
   PythonFlags flags;     // by name, values in the place of argparse's defaults
   std::string function;  // to call in the place of the program; empty: none
+  PythonEnvironment environment;
 };
 // Follows a file as the main program, as far as its values are literal. Returns the calls that `wanted` selects
 // and that are not followed, in their order. Throws InputError if the file is not Python or lacks the function.

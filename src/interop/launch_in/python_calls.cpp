@@ -114,6 +114,12 @@ PythonPointer Python::known_call(Frame& f, const std::string& name, const Python
     if (member) return member;
     return arguments.size() > 1 ? arguments[1].second : python_value(PythonKind::none, "None", line);
   }
+  if (first && (name == "os.getenv" || name == "os.environ.get" || name == "os.environ.setdefault")) {
+    PythonPointer value = variable_of(first, arguments.size() > 1 ? arguments[1].second : nullptr, line);
+    const bool known = value->kind == PythonKind::text || value->kind == PythonKind::number;
+    if (last == "setdefault" && known) environment_.emplace(first->text, value->text);
+    return value;
+  }
   if (name.starts_with("os.")) return unknown_value(name + "()", line);  // only a run knows
   if (self && last == "update") {
     if (f.locals == nullptr) open_up(*self);
@@ -134,6 +140,10 @@ PythonPointer Python::known_call(Frame& f, const std::string& name, const Python
     return copy;
   }
   if (PythonPointer number = known_number(name, arguments, line)) return number;
+  if ((name == "int" || name == "float") && first && first->kind == PythonKind::text) {
+    auto number = python_value(PythonKind::number, first->text, line);
+    if (number_in(number)) return number;
+  }
   if ((name == "int" || name == "float" || name == "str" || name == "list" || name == "tuple") && first &&
       arguments.size() == 1)
     return first;
@@ -143,6 +153,22 @@ PythonPointer Python::known_call(Frame& f, const std::string& name, const Python
   }
   if (last == "parse_args" || last == "parse_known_args") return parsed_flags(line);
   return nullptr;
+}
+
+PythonPointer Python::variable_of(const PythonPointer& name, const PythonPointer& otherwise,
+                                  std::int64_t line) {
+  const auto given = environment_.find(name->text);
+  if (given != environment_.end() && given->second.find("${") == std::string::npos)
+    return python_value(PythonKind::text, given->second, line);
+  // Launchers set these; what else is set outside, if at all, is not in a plain run.
+  constexpr std::array<std::string_view, 9> of_launchers{
+      "WORLD_SIZE", "RANK",   "LOCAL_RANK",   "LOCAL_WORLD_SIZE",    "NODE_RANK",
+      "GROUP_RANK", "NNODES", "NPROC_PER_NODE", "CUDA_VISIBLE_DEVICES"};
+  const bool of_job = name->text.starts_with("SLURM_") || name->text.starts_with("OMPI_");
+  if (given == environment_.end() && otherwise && !of_job &&
+      !contains(of_launchers, std::string_view(name->text)))
+    return otherwise;
+  return unknown_value("os.environ[" + name->text + ']', line);
 }
 
 PythonPointer Python::kept_call(const std::string& name, const Arguments& arguments, std::int64_t line) {

@@ -257,7 +257,10 @@ PythonPointer Python::postfix(Frame& f) {
       if (value->kind == PythonKind::list && number && *number >= 0 &&
           *number < static_cast<double>(value->members.size()))
         member = value->members[static_cast<std::size_t>(*number)].second;
-      value = member ? member : unknown_value(value->text + "[]", line);
+      const bool of_environment = value->kind == PythonKind::unknown && value->text == "os.environ";
+      value = member           ? member
+              : of_environment ? variable_of(index, nullptr, line)
+                               : unknown_value(value->text + "[]", line);
     } else {
       return value;
     }

@@ -61,8 +61,8 @@ class Python {
  public:
   using Arguments = std::vector<std::pair<std::string, PythonPointer>>;  // names are empty by position
 
-  explicit Python(const PythonModules& modules, PythonFlags flags = {})
-      : modules_(modules), flags_(std::move(flags)) {}
+  explicit Python(const PythonModules& modules, PythonFlags flags = {}, PythonEnvironment environment = {})
+      : modules_(modules), flags_(std::move(flags)), environment_(std::move(environment)) {}
 
   // `runs`: as the program that is started, not as a module that one imports.
   PythonModule& load(std::string_view text, const std::string& file, bool runs = false) {
@@ -475,12 +475,15 @@ class Python {
   static std::optional<bool> truth(const PythonPointer& value);
   static PythonPointer compared(const std::string& sign, const PythonPointer& left,
                                 const PythonPointer& right, std::int64_t line);
+  // A variable of os.environ; `otherwise`: where it is not set, may be null.
+  PythonPointer variable_of(const PythonPointer& name, const PythonPointer& otherwise, std::int64_t line);
   // Flags of argparse with their defaults.
   PythonPointer parsed_flags(std::int64_t line);
   static PythonPointer formatted(Frame& f, const PythonToken& text, Python& python);
 
   const PythonModules& modules_;
   PythonFlags flags_;
+  PythonEnvironment environment_;
   std::vector<std::unique_ptr<PythonModule>> loaded_;
   std::map<std::string, PythonModule*> by_name_;
   std::vector<PythonDefinition> definitions_;

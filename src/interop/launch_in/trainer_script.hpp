@@ -14,7 +14,8 @@ namespace headroom {
 // arguments of a Trainer. Values that only a run knows stay as needs. Throws InputError if the file is not
 // Python, or if the arguments come from a dictionary that only a run knows.
 std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::string& file,
-                                            const PythonFlags& flags = {});
+                                            const PythonFlags& flags = {},
+                                            const PythonEnvironment& environment = {});
 
 // Sets one GPU where nothing says how many: python starts one process.
 void assume_one_process(TrainerLaunch& launch, const FilePlace& at);

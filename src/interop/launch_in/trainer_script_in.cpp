@@ -241,8 +241,9 @@ std::string kind_of(const std::vector<TreeNode>& calls) {
 }  // namespace
 
 std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::string& file,
-                                            const PythonFlags& flags) {
-  PythonResult result = run_python(text, file, is_wanted, {.flags = flags, .function = {}});
+                                            const PythonFlags& flags, const PythonEnvironment& environment) {
+  PythonResult result =
+      run_python(text, file, is_wanted, {.flags = flags, .function = {}, .environment = environment});
   const std::vector<TreeNode>& calls = result.root.members;
   const Parts parts = trained_parts(calls);
   if (parts.arguments == nullptr) return std::nullopt;

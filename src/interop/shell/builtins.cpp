@@ -143,11 +143,13 @@ void Interpreter::declare(const Node& node, const std::vector<Value>& words) {
           value = std::move(*given);
       }
       set(variable, std::move(value));
+      if (name == "export") exported_.insert(variable);
     } else {
       names.push_back(word);
     }
   }
   for (const Assignment& assignment : node.assignments) names.push_back(assignment.name);
+  if (name == "export") exported_.insert(names.begin(), names.end());
   for (const std::string& one : names) {
     if (is_local && !locals_.empty() && !locals_.back().contains(one)) {
       const Variable* const hidden = find(one);

@@ -219,6 +219,7 @@ class Interpreter {
   std::map<std::string, Function> functions_;
   std::vector<std::unique_ptr<Loaded>> scripts_;
   std::set<std::string, std::less<>> set_names_;     // that any script sets
+  std::set<std::string, std::less<>> exported_;      // that programs see
   std::set<std::string, std::less<>> tested_files_;  // `[ -f env.sh ] && source env.sh`: may be absent
   Outcome status_;
   std::size_t script_ = 0;

@@ -448,15 +448,23 @@ void Interpreter::start(const std::vector<Value>& words, const Node& node) {
         started.environment.emplace_back(name, given->second);
       }
     }
-    const bool script = std::any_of(words.begin(), words.end(),
-                                    [&](const Value& word) { return base(word).ends_with(".sh"); });
+    const auto any_ends_with = [&](std::string_view end) {
+      return std::any_of(words.begin(), words.end(),
+                         [&](const Value& word) { return base(word).ends_with(end); });
+    };
+    const bool script = any_ends_with(".sh");
+    const bool python = any_ends_with(".py");
     constexpr std::size_t most_variables = 200;
     for (const auto& [name, variable] :
          state_.variables) {  // which the script may take, behind those of its own
-      if (!script || started.environment.size() >= most_variables) break;
+      if (started.environment.size() >= most_variables) break;
       const auto item = variable.items.find(0);
-      if (item != variable.items.end()) started.environment.emplace_back(name, item->second.text());
+      if (item == variable.items.end() || !(script || (python && exported_.contains(name)))) continue;
+      started.environment.emplace_back(name, item->second.text());
     }
+    if (python)
+      started.environment.insert(started.environment.end(), given_.environment.begin(),
+                                 given_.environment.end());
     followed_.started.push_back(std::move(started));
   }
   run_nested(node, words);
