@@ -265,4 +265,37 @@ Trainer(model=model, args=args)
             .empty());
 }
 
+TEST_CASE("trainer script: a recipe that a program changes and hands to Megatron-Bridge") {
+  const LaunchedRun run = python(R"(
+from megatron.bridge.recipes.qwen import qwen3_30b_a3b_pretrain_config
+from megatron.bridge.training.pretrain import pretrain
+
+config = qwen3_30b_a3b_pretrain_config(tensor_model_parallel_size=2, expert_model_parallel_size=4,
+                                       global_batch_size=16, micro_batch_size=1, seq_length=2048)
+config.model.num_layers = 4
+config.model.num_moe_experts = 8
+config.model.moe_router_topk = 2
+config.train.train_iters = 10
+pretrain(config=config, forward_step_func=forward_step)
+)");
+  CHECK(run.framework == "Megatron-Bridge");
+  CHECK(value_in(run, "tensor_parallel") == "2");
+  CHECK(value_in(run, "expert_parallel") == "4");
+  CHECK(value_in(run, "global_batch") == "16");
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 4);
+  CHECK(run.model->hidden == 2048);
+  REQUIRE(run.model->architecture.experts);
+  CHECK(run.model->architecture.experts->count == 8);
+  CHECK(run.model->architecture.experts->per_token == 2);
+  CHECK(says(run, "starts from qwen3_30b_a3b_pretrain_config, which is not in this file"));
+  // Layers of several kinds have sizes of several kinds.
+  const LaunchedRun kinds = python(
+      "config = deepseek_v3_pretrain_config()\nconfig.model.hidden_size = 512\n"
+      "pretrain(config, forward_step)\n");
+  REQUIRE(kinds.model);
+  CHECK(kinds.model->hidden == 7168);
+  CHECK(says(kinds, "model.hidden_size"));
+}
+
 }  // namespace headroom::tests

@@ -262,7 +262,7 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   if (run.has("hidden_size") && run.has("num_layers"))
     take_core_model(run);
   else if (!name.empty())
-    builder.name_model(name, nullptr);
+    take_changed_model(name, run);
   const bool performance = function.find("gpu_") != std::string::npos;
   const bool sums_known = builder.value("gradient_dtype").has_value();
   if (performance && !sums_known) {

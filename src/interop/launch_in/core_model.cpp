@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "headroom/io/catalog.hpp"
+#include "headroom/io/model_file.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/megatron_model.hpp"
 
@@ -138,6 +140,32 @@ void take_core_model(TreeRun& run) {
     constexpr std::int64_t gpt2 = 50257;
     builder.member("vocabulary", gpt2, nullptr);
     builder.assume("the vocabulary is not written: that of GPT-2 is taken, 50,257 (--set vocabulary=N)");
+  }
+}
+
+void take_changed_model(const std::string& name, TreeRun& run) {
+  RunBuilder& builder = run.builder();
+  builder.name_model(name, nullptr);
+  const EmbeddedFile* const file = find_embedded("model", name);
+  if (file == nullptr) return;
+  const Transformer model = parse_model(file->text, std::string(file->path));
+  if (!model.layer_kinds.empty()) return;  // sizes of which kind?
+  struct Size {
+    std::string_view path;
+    std::string_view name;
+  };
+  constexpr std::array<Size, 9> sizes{{{"layers", "num_layers"},
+                                       {"hidden", "hidden_size"},
+                                       {"feedforward", "ffn_hidden_size"},
+                                       {"heads", "num_attention_heads"},
+                                       {"key_value_heads", "num_query_groups"},
+                                       {"head_size", "kv_channels"},
+                                       {"experts/count", "num_moe_experts"},
+                                       {"experts/per_token", "moe_router_topk"},
+                                       {"experts/feedforward", "moe_ffn_hidden_size"}}};
+  for (const Size& size : sizes) {
+    if (size.path.find('/') == std::string_view::npos || any_experts(model))
+      take_size(run, size.path, {size.name});
   }
 }
 

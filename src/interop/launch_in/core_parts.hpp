@@ -20,6 +20,8 @@ struct CoreRules {
 
 void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules);
 void take_core_model(TreeRun& run);
+// Names an embedded model whose sizes the file changes: "cfg.model.num_layers = 4" of a recipe's model.
+void take_changed_model(const std::string& name, TreeRun& run);
 std::span<const LaunchKey> core_keys();
 
 // "bf16_mixed", "bf16_with_fp8_current_scaling_mixed", "bf16-mixed", "fp8_cs".

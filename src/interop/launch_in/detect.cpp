@@ -189,17 +189,20 @@ std::string function_of(std::string_view text, const std::string& file) {
                                      fmt::join(functions, ", ")));
 }
 
-// Returns the recipe that a program hands to NeMo-Run: "run.run(recipe, executor=...)", "experiment.add(recipe)".
+// Returns the recipe that a program hands to NeMo-Run ("run.run(recipe, executor=...)", "experiment.add(recipe)"), or to
+// Megatron-Bridge ("pretrain(config=recipe, forward_step_func=...)").
 std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::string& file,
                                              const std::string& function, const LaunchOptions& options) {
   const auto starts = [](std::string_view called) {
-    return called == "run.run" || called.ends_with("Experiment.add") || called.ends_with("exp.add");
+    return called == "run.run" || called.ends_with("Experiment.add") || called.ends_with("exp.add") ||
+           called == "pretrain" || called == "finetune";
   };
   const PythonEnvironment environment(options.environment.begin(), options.environment.end());
   PythonResult result =
       run_python(text, file, starts, {.flags = {}, .function = function, .environment = environment});
   for (TreeNode& call : result.root.members) {
-    TreeNode* const recipe = member_of(call, "0");
+    TreeNode* const named = member_of(call, "config");
+    TreeNode* const recipe = named != nullptr ? named : member_of(call, "0");
     if (recipe == nullptr || recipe->members.empty()) continue;
     TreeNode root = std::move(*recipe);
     result.root = std::move(root);
