@@ -298,4 +298,22 @@ pretrain(config=config, forward_step_func=forward_step)
   CHECK(says(kinds, "model.hidden_size"));
 }
 
+TEST_CASE("trainer script: None takes away what a recipe has") {
+  const std::string start =
+      "recipe = llm.llama3_70b.pretrain_recipe(num_nodes=1, num_gpus_per_node=8)\n"
+      "recipe.trainer.strategy.pipeline_model_parallel_size = 2\n"
+      "recipe.trainer.strategy.context_parallel_size = 1\n";
+  const std::string end = "run.run(recipe, executor=e)\n";
+  CHECK(value_in(python(start + end), "virtual_pipeline") == "5");
+  const std::string none = "recipe.trainer.strategy.virtual_pipeline_model_parallel_size = None\n";
+  CHECK(value_in(python(start + none + end), "virtual_pipeline").empty());
+  const LaunchFolder folder;
+  const std::string bridge = "python setup_experiment.py --gpu h100 -m llama3 -s 70b -ng 64 ";
+  CHECK(value_in(read_launched_run(folder.with("run.sh", bridge + "\n")), "virtual_pipeline") == "5");
+  CHECK(value_in(read_launched_run(
+                     folder.with("run.sh", bridge + "model.virtual_pipeline_model_parallel_size=null\n")),
+                 "virtual_pipeline")
+            .empty());
+}
+
 }  // namespace headroom::tests

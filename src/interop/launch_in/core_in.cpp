@@ -163,11 +163,25 @@ void take_nemo_words(TreeRun& run) {
     run.builder().set("data_sharding", "zero1", optimizer);
 }
 
+// Removes settings of a recipe that the file sets to None: they are off.
+void drop_nones(TreeRun& run, Edits& settings) {
+  const auto is_none = [&](std::string_view name) {
+    return run.has(name) && !run.is_open({name}) && run.find(name) == nullptr;
+  };
+  const bool one_stage = is_none("virtual_pipeline_model_parallel_size");
+  const bool keeps_all = is_none("recompute_granularity");
+  std::erase_if(settings, [&](const Edit& edit) {
+    return (one_stage && edit.field == "virtual_pipeline") ||
+           (keeps_all && edit.field.starts_with("recompute"));
+  });
+}
+
 // Fills unset settings from the recipe that a command starts from, if Headroom has it.
-void take_started_recipe(const RecipeWords& words, const FilePlace& place, RunScale& scale,
-                         RunBuilder& builder) {
+void take_started_recipe(const RecipeWords& words, const FilePlace& place, RunScale& scale, TreeRun& run) {
+  RunBuilder& builder = run.builder();
   if (!words.gpu.empty()) builder.system(words.gpu);
-  if (const std::optional<Recipe> recipe = recipe_of(words)) {
+  if (std::optional<Recipe> recipe = recipe_of(words)) {
+    drop_nones(run, recipe->settings);
     fill_from_recipe(*recipe, scale, builder);
     builder.imply(fmt::format("settings that the command leaves out come from the recipe {}@{}", recipe->name,
                               recipe->releases.back()));
@@ -269,9 +283,10 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
     builder.set("gradient_dtype", "bf16", nullptr);
     builder.imply("performance recipes of Megatron-Bridge reduce gradients in bf16");
   }
-  if (started) take_started_recipe(*started, place, scale, builder);
-  const std::optional<Edits> defaults = defaults_of_nemo(base);
+  if (started) take_started_recipe(*started, place, scale, run);
+  std::optional<Edits> defaults = defaults_of_nemo(base);
   if (defaults) {
+    drop_nones(run, *defaults);
     fill_unset(*defaults, scale, builder);
     builder.imply(fmt::format("settings that are not written here are the defaults of {}", printable(base)));
   }
@@ -411,11 +426,30 @@ void take_training_data(std::vector<Written>& written) {
 
 }  // namespace
 
+namespace {
+
+// Adds the settings of None that drop_nones() looks for, which flattened() leaves out.
+void add_nones(const TreeNode& node, const std::string& path, const std::string& file,
+               std::vector<Written>& written) {
+  for (const TreeNode& member : node.members) {
+    const std::string name = path.empty() ? member.key : path + '.' + member.key;
+    const bool counts = member.key == "virtual_pipeline_model_parallel_size" ||
+                        member.key == "virtual_pipeline_parallelism" || member.key == "recompute_granularity";
+    if (counts && member.kind == TreeKind::none)
+      written.push_back({name, {"None"}, member.key + "=None", {file, member.line}, ""});
+    add_nones(member, name, file, written);
+  }
+}
+
+}  // namespace
+
 LaunchedRun read_nemo_recipe(const TreeFile& file, const LaunchOptions& options) {
   const bool bridge = file.file.find("bridge") != std::string::npos ||
                       member_of(file.root, "train") != nullptr ||
                       member_of(file.root, "mixed_precision") != nullptr;
-  return read_bridge(flattened(file.root, file.file), {file.file, file.root.line}, options,
+  std::vector<Written> written = flattened(file.root, file.file);
+  add_nones(file.root, "", file.file, written);
+  return read_bridge(std::move(written), {file.file, file.root.line}, options,
                      bridge ? "Megatron-Bridge" : "NeMo", true);
 }
 
