@@ -316,4 +316,14 @@ TEST_CASE("trainer script: None takes away what a recipe has") {
             .empty());
 }
 
+TEST_CASE("trainer script: a checkpoint of four bits") {
+  const LaunchedRun run = python(R"(
+model = AutoModelForCausalLM.from_pretrained("unsloth/Qwen2.5-7B-bnb-4bit", torch_dtype=torch.bfloat16)
+model = get_peft_model(prepare_model_for_kbit_training(model), LoraConfig(r=16))
+SFTTrainer(model=model, args=SFTConfig(per_device_train_batch_size=2, bf16=True))
+)");
+  CHECK(value_in(run, "base_dtype") == "nf4");
+  CHECK(value_in(run, "lora_rank") == "16");
+}
+
 }  // namespace headroom::tests

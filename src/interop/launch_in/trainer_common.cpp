@@ -124,7 +124,7 @@ void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const W
   }
 }
 
-void take_quantization(TreeRun& run, bool adapter) {
+void take_quantization(TreeRun& run, const TrainerNames& names, bool adapter) {
   RunBuilder& builder = run.builder();
   const Written* four = run.find({"load_in_4bit", "use_qlora", "q_lora", "use_4bit_quantization"});
   // axolotl's adapter: qlora, which needs load_in_4bit.
@@ -141,6 +141,11 @@ void take_quantization(TreeRun& run, bool adapter) {
   if (adapter && four != nullptr && is_on(*four)) builder.set("base_dtype", base, four);
   if (adapter && by_bits) builder.set("base_dtype", base, bits);
   if (adapter && eight != nullptr && is_on(*eight)) builder.set("base_dtype", "int8", eight);
+  // Such a checkpoint's config.json has the quantization, with nested constants, which transformers then loads
+  // [transformers, quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs].
+  if (const Written* const model = run.find_path(names.model);
+      adapter && model != nullptr && lower_case(text_of_values(*model)).ends_with("-bnb-4bit"))
+    builder.set("base_dtype", "nf4", model);
   const bool by_eight = bits != nullptr && text_of_values(*bits) == "8";
   if (adapter && by_eight) builder.set("base_dtype", "int8", bits);
   if (bits != nullptr && !by_bits && !by_eight)
@@ -349,7 +354,7 @@ LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const
   const bool scored_before = precomputed != nullptr && is_on(*precomputed);
   if (scale.reference && !scored_before) take_reference(adapter, builder);
   take_adapter(run, names, adapter, adapter_at, rank_default);
-  take_quantization(run, adapter);
+  take_quantization(run, names, adapter);
   if (builder.value("recompute") == std::nullopt) take_checkpointing(run, checkpointing);
   take_sharding(run, scale);
   take_accumulation(run);

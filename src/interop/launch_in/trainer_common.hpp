@@ -40,7 +40,7 @@ void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale);
 void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale);
 void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const Written* from,
                   std::int64_t rank_default);
-void take_quantization(TreeRun& run, bool adapter);
+void take_quantization(TreeRun& run, const TrainerNames& names, bool adapter);
 void take_fsdp_words(TreeRun& run, RunScale& scale, const std::string& config_name);
 bool has_fsdp(const TreeRun& run, const std::string& config_name);
 // The name of a setting whose value names a configuration of accelerate that is not at hand.
