@@ -326,4 +326,15 @@ SFTTrainer(model=model, args=SFTConfig(per_device_train_batch_size=2, bf16=True)
   CHECK(value_in(run, "lora_rank") == "16");
 }
 
+TEST_CASE("trainer script: flags that name the model in scripts of one's own") {
+  const LaunchFolder folder;
+  for (const std::string flag : {"--model_path", "--base_model", "--pretrained_model_name_or_path"}) {
+    const LaunchedRun named = read_launched_run(
+        folder.with("run.sh", "torchrun --nproc_per_node 4 train.py --per_device_train_batch_size 1 --bf16 " +
+                                  flag + " Qwen/Qwen2.5-7B-Instruct\n"));
+    REQUIRE(named.model);
+    CHECK(named.model->name == "qwen2.5-7b");
+  }
+}
+
 }  // namespace headroom::tests

@@ -335,7 +335,8 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
     if (!scale.devices) run.find({name}, "data_parallel");
   }
   const TrainerNames names{
-      {"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id"},
+      {"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id", "model_path",
+       "pretrained_model_name_or_path", "base_model"},
       {"per_device_train_batch_size", "per_gpu_train_batch_size"},
       trainer_lengths,
       8,
