@@ -337,4 +337,13 @@ TEST_CASE("trainer script: flags that name the model in scripts of one's own") {
   }
 }
 
+TEST_CASE("trainer script: matrices that LLaMA-Factory trains beside adapters are left out") {
+  const LaunchFolder folder;
+  const LaunchedRun whole = read_launched_run(
+      folder.with("run.yaml",
+                  "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\ntemplate: qwen\n"
+                  "cutoff_len: 1024\nadditional_target: embed_tokens,lm_head\n"));
+  CHECK(says(whole, "additional_target: embed_tokens,lm_head: whole matrices"));
+}
+
 }  // namespace headroom::tests

@@ -256,7 +256,7 @@ constexpr LaunchKey factory_keys[] = {
     {"ddp_*"},
     {"lora_*"},
     {"loraplus_*"},
-    {"additional_target"},
+    {"additional_target", LaunchUse::unmodelled, "whole matrices that are trained beside adapters"},
     {"use_rslora"},
     {"use_dora", LaunchUse::unmodelled, "DoRA: read as LoRA"},
     {"pissa_*"},
