@@ -253,4 +253,18 @@ TEST_CASE("launch needs: defaults and refusals of trainers that decide about mem
   CHECK(value_in(of_script(sft + "--gradient_checkpointing false"), "recompute") != "full");
 }
 
+TEST_CASE("launch needs: LLaMA-Factory on Megatron-Core has its own batches and lengths") {
+  const LaunchedRun run = of_script(
+      "USE_MCA=1 torchrun --nnodes 2 --nproc_per_node 8 src/train.py --stage pt --model_name_or_path "
+      "Qwen/Qwen3-8B --finetuning_type full --cutoff_len 4096 --per_device_train_batch_size 4 "
+      "--gradient_accumulation_steps 2 --bf16 --tensor_model_parallel_size 2 "
+      "--pipeline_model_parallel_size 2\n");
+  CHECK(run.framework == "LLaMA-Factory");
+  CHECK(run.devices == 16);
+  CHECK(value_in(run, "tensor_parallel") == "2");
+  CHECK(value_in(run, "micro_batch") == "4");
+  CHECK(value_in(run, "global_batch") == "32");
+  CHECK(value_in(run, "sequence") == "4096");
+}
+
 }  // namespace headroom::tests::launch_needs

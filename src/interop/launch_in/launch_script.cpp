@@ -128,12 +128,12 @@ std::optional<Reader> reader_of(const Program& program, const std::vector<Writte
     return Reader::trainer;
   // Overrides that state a whole model, without a recipe in front.
   if (are_bridge_words(written) && is_megatron(program, written)) return Reader::bridge;
-  if (is_megatron(program, written)) return Reader::megatron;
+  const bool of_factory = are_factory_words(program.name, written);  // on Megatron-Core too, by its flags
+  if (!of_factory && is_megatron(program, written)) return Reader::megatron;
   const bool states_batch = std::any_of(written.begin(), written.end(), [](const Written& setting) {
     return setting.name == "per_device_train_batch_size";
   });
-  const bool trains =
-      states_batch || are_deepspeed_chat_words(written) || are_factory_words(program.name, written);
+  const bool trains = states_batch || are_deepspeed_chat_words(written) || of_factory;
   if (trains && !holds_trainer_arguments(config)) return Reader::trainer;
   if (!config.empty()) return Reader::configuration;
   const auto has = [&](std::string_view name) {

@@ -289,12 +289,11 @@ constexpr LaunchKey factory_keys[] = {
     {"disable_shuffling"},
 };
 
-// LLaMA-Factory on Megatron-Core: its own names for batches, Megatron's for the rest.
+// LLaMA-Factory on Megatron-Core: its own names for batches, Megatron's for the rest. `scale`: the GPUs.
 LaunchedRun megatron_of_factory(TreeRun& run, const TrainerNames& names, bool adapter,
-                                const Written* adapter_at, const LaunchOptions& options) {
+                                const Written* adapter_at, RunScale scale, const LaunchOptions& options) {
   RunBuilder& builder = run.builder();
   builder.use_software(adapter ? "nemo-2025" : "megatron-core-2025");  // Megatron-Bridge has adapters
-  RunScale scale;
   take_core(run, scale, {});
   RunScale batches;
   take_common(run, names, batches);
@@ -403,7 +402,10 @@ LaunchedRun read_llama_factory_words(TrainerLaunch launch, const std::string& fi
   if (megatron && (scale.pairs || scale.reference))
     builder.leave_out(*run.find("stage"),
                       "pairs and a reference model: one model on single sequences is read");
-  if (megatron) return megatron_of_factory(run, names, adapter, type, options);
+  if (megatron) {
+    scale.pairs = scale.reference = false;
+    return megatron_of_factory(run, names, adapter, type, scale, options);
+  }
   // Of its second release: FSDP2 with its sizes.
   if (run.has_below("dist_config")) {
     scale.context = run.size("context_parallel", {"dist_config.cp_size", "cp_size"});
