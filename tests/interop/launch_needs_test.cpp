@@ -267,4 +267,12 @@ TEST_CASE("launch needs: LLaMA-Factory on Megatron-Core has its own batches and 
   CHECK(value_in(run, "sequence") == "4096");
 }
 
+TEST_CASE("launch needs: a sequence of a prompt and an answer is as long as both") {
+  const std::string lengths =
+      "torchrun --nproc_per_node 8 main.py --model_name_or_path Qwen/Qwen3-8B "
+      "--per_device_train_batch_size 2 --max_source_length 256 --max_target_length 1024";
+  CHECK(value_in(of_script(lengths), "sequence") == "1280");
+  CHECK(value_in(of_script(lengths + " --max_seq_length 512"), "sequence") == "512");
+}
+
 }  // namespace headroom::tests::launch_needs

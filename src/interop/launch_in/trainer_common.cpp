@@ -73,6 +73,20 @@ void default_sequence(const TrainerNames& names, RunBuilder& builder) {
       fmt::format("{} is {} where it is not written", *names.sequence.begin(), names.sequence_default));
 }
 
+// A prompt and an answer in one sequence, each cut to its length [THUDM/ChatGLM-6B, ptuning/main.py,
+// preprocess_function_train].
+bool take_prompt_and_answer(TreeRun& run) {
+  if (!run.has("max_source_length") || !run.has("max_target_length")) return false;
+  const auto prompt = run.count({"max_source_length"}, "sequence");
+  const auto answer = run.count({"max_target_length"}, "sequence");
+  if (!prompt || !answer || *prompt <= 0 || *answer <= 0) return false;
+  const Written* const from = run.find("max_target_length");
+  run.builder().set("sequence", std::to_string(*prompt + *answer), from);
+  run.builder().assume(fmt::format("a sequence is a prompt and its answer: {} + {} tokens", *prompt, *answer),
+                       from);
+  return true;
+}
+
 }  // namespace
 
 void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
@@ -90,7 +104,7 @@ void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale) {
   if (!scale.micro) builder.accumulation(*scale.accumulation);
   if (const auto length = run.count(names.sequence, "sequence"); length && *length > 0) {
     builder.set("sequence", std::to_string(*length), run.find(names.sequence));
-  } else if (!run.is_open(names.sequence)) {  // else it must be given
+  } else if (!run.is_open(names.sequence) && !take_prompt_and_answer(run)) {  // else it must be given
     default_sequence(names, builder);
   }
   if (const Written* const optimizer = run.find(names.optimizer, "optimizer"))
