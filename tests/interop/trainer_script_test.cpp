@@ -346,4 +346,16 @@ TEST_CASE("trainer script: matrices that LLaMA-Factory trains beside adapters ar
   CHECK(says(whole, "additional_target: embed_tokens,lm_head: whole matrices"));
 }
 
+TEST_CASE("trainer script: a model's folder is found from a folder above the configuration") {
+  const LaunchFolder folder;
+  folder.with("models/own/config.json", R"({"model_type": "qwen3", "hidden_size": 1024,
+    "intermediate_size": 3072, "num_hidden_layers": 4, "num_attention_heads": 16,
+    "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936})");
+  const LaunchedRun run = read_launched_run(folder.with(
+      "examples/full/own.yaml",
+      "model_name_or_path: models/own\nstage: pt\nfinetuning_type: full\ncutoff_len: 1024\nbf16: true\n"));
+  REQUIRE(run.model);
+  CHECK(run.model_name.ends_with("models/own/config.json"));
+}
+
 }  // namespace headroom::tests

@@ -187,10 +187,12 @@ std::string plain_name(const std::string& name) {
   return without_meta(lower_case(name.substr(name.rfind('/') + 1)));
 }
 
+// In a folder above the file too, from which it is trained: "examples/train_full/qwen3.yaml".
 std::string config_beside(const std::string& name, const std::string& file) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(file).parent_path();
-  for (const fs::path& place : {folder / name, fs::path(name)}) {
+  for (const fs::path& place :
+       {folder / name, folder / ".." / name, folder / ".." / ".." / name, fs::path(name)}) {
     if (is_regular_file((place / "config.json").string()))
       return (place / "config.json").lexically_normal().string();
     if (name.ends_with(".json") && is_regular_file(place.string())) return place.lexically_normal().string();
