@@ -358,4 +358,13 @@ TEST_CASE("trainer script: a model's folder is found from a folder above the con
   CHECK(run.model_name.ends_with("models/own/config.json"));
 }
 
+TEST_CASE("trainer script: LLaMA-Factory's FP8 is named as left out") {
+  const LaunchFolder folder;
+  const LaunchedRun run =
+      read_launched_run(folder.with("run.yaml",
+                                    "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\n"
+                                    "cutoff_len: 1024\nfp8: true\nfp8_backend: torchao\n"));
+  CHECK(says(run, "fp8: true: matrices are read as of 16 bits"));
+}
+
 }  // namespace headroom::tests

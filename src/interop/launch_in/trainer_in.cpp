@@ -271,6 +271,8 @@ constexpr LaunchKey factory_keys[] = {
     {"use_muon", LaunchUse::unmodelled, "read as the optimizer that is named"},
     {"use_adam_mini", LaunchUse::unmodelled, "read as Adam"},
     {"use_unsloth", LaunchUse::unmodelled, "unsloth's kernels"},
+    {"fp8", LaunchUse::unmodelled, "matrices are read as of 16 bits"},
+    {"fp8_*"},
     {"pref_*"},
     {"ref_model*"},
     {"reward_model*"},
