@@ -50,8 +50,9 @@ void drop_absent_targets(LaunchedRun& run, const ModelLayers& layers) {
                          setting->at, "lora_targets"});
 }
 
-// Drops modules of an MLP or of experts that no layer has. Megatron-Core accepts their names for every model, and each
-// kind of layer looks at its own [megatron/core/transformer/transformer_layer.py and moe/moe_layer.py, __init__].
+// Drops modules of an MLP or of experts that no layer has. Megatron-Core accepts their names for every model,
+// and each kind of layer looks at its own [megatron/core/transformer/transformer_layer.py and
+// moe/moe_layer.py, __init__].
 void drop_absent_modules(LaunchedRun& run, const ModelLayers& layers) {
   constexpr std::array<std::string_view, 4> of_some_layers{"mlp", "moe", "shared_experts", "moe_act"};
   LaunchSetting* const setting = setting_of(run, "recompute_ops");
@@ -61,9 +62,8 @@ void drop_absent_modules(LaunchedRun& run, const ModelLayers& layers) {
   for (const std::string_view name : parts_of(setting->value, ',')) {
     const RecomputeModule* const module = find_module(name);
     const bool absent = module != nullptr && contains(of_some_layers, name) &&
-                        std::none_of(layers.kinds.begin(), layers.kinds.end(), [&](const LayerKind& kind) {
-                          return ops_of(*module, kind.ops) != 0;
-                        });
+                        std::none_of(layers.kinds.begin(), layers.kinds.end(),
+                                     [&](const LayerKind& kind) { return ops_of(*module, kind.ops) != 0; });
     add_name(absent ? dropped : kept, name);
   }
   if (dropped.empty()) return;

@@ -189,8 +189,8 @@ std::string function_of(std::string_view text, const std::string& file) {
                                      fmt::join(functions, ", ")));
 }
 
-// Returns the recipe that a program hands to NeMo-Run ("run.run(recipe, executor=...)", "experiment.add(recipe)"), or to
-// Megatron-Bridge ("pretrain(config=recipe, forward_step_func=...)").
+// Returns the recipe that a program hands to NeMo-Run ("run.run(recipe, executor=...)",
+// "experiment.add(recipe)"), or to Megatron-Bridge ("pretrain(config=recipe, forward_step_func=...)").
 std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::string& file,
                                              const std::string& function, const LaunchOptions& options) {
   const auto starts = [](std::string_view called) {

@@ -25,8 +25,8 @@ void take_gpt3(TreeRun& run, const std::string& activation, const std::string& g
   builder.imply("GPT-3's layers: an MLP of two linears with biases, and layer normalization", function);
 }
 
-// [huggingface/nanotron, src/nanotron/config/models_config.py, GPTBigCodeConfig and Starcoder2Config: __post_init__;
-// models/starcoder2.py, get_embeddings_lm_head_tied_names]
+// [huggingface/nanotron, src/nanotron/config/models_config.py, GPTBigCodeConfig and Starcoder2Config:
+// __post_init__; models/starcoder2.py, get_embeddings_lm_head_tied_names]
 void take_starcoder2(TreeRun& run, const std::string& at) {
   RunBuilder& builder = run.builder();
   builder.member("activation", "gelu", nullptr);

@@ -162,7 +162,7 @@ PythonPointer Python::variable_of(const PythonPointer& name, const PythonPointer
     return python_value(PythonKind::text, given->second, line);
   // Launchers set these; what else is set outside, if at all, is not in a plain run.
   constexpr std::array<std::string_view, 9> of_launchers{
-      "WORLD_SIZE", "RANK",   "LOCAL_RANK",   "LOCAL_WORLD_SIZE",    "NODE_RANK",
+      "WORLD_SIZE", "RANK",   "LOCAL_RANK",     "LOCAL_WORLD_SIZE",    "NODE_RANK",
       "GROUP_RANK", "NNODES", "NPROC_PER_NODE", "CUDA_VISIBLE_DEVICES"};
   const bool of_job = name->text.starts_with("SLURM_") || name->text.starts_with("OMPI_");
   if (given == environment_.end() && otherwise && !of_job &&

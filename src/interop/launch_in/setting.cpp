@@ -421,10 +421,6 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
   run_.model->name = printable(std::filesystem::path(file_).stem().string());
 }
 
-namespace {
-
-}  // namespace
-
 LaunchedRun RunBuilder::finish(const LaunchOptions& options) {
   try {
     finish_model(options);

@@ -155,8 +155,8 @@ void take_quantization(TreeRun& run, const TrainerNames& names, bool adapter) {
   if (adapter && four != nullptr && is_on(*four)) builder.set("base_dtype", base, four);
   if (adapter && by_bits) builder.set("base_dtype", base, bits);
   if (adapter && eight != nullptr && is_on(*eight)) builder.set("base_dtype", "int8", eight);
-  // Such a checkpoint's config.json has the quantization, with nested constants, which transformers then loads
-  // [transformers, quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs].
+  // Such a checkpoint's config.json has the quantization, with nested constants, which transformers then
+  // loads [transformers, quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs].
   if (const Written* const model = run.find_path(names.model);
       adapter && model != nullptr && lower_case(text_of_values(*model)).ends_with("-bnb-4bit"))
     builder.set("base_dtype", "nf4", model);

@@ -335,16 +335,15 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
   for (const std::string_view name : {"actor_num_nodes", "actor_num_gpus_per_node"}) {
     if (!scale.devices) run.find({name}, "data_parallel");
   }
-  const TrainerNames names{
-      {"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id", "model_path",
-       "pretrained_model_name_or_path", "base_model"},
-      {"per_device_train_batch_size", "per_gpu_train_batch_size"},
-      trainer_lengths,
-      8,
-      0,
-      {"optim"},
-      {"lora_r", "lora_rank", "use_llm_lora"},
-      {"lora_target_modules", "lora_target"}};
+  const TrainerNames names{{"model_name_or_path", "model_config.model_name_or_path", "model_name", "model_id",
+                            "model_path", "pretrained_model_name_or_path", "base_model"},
+                           {"per_device_train_batch_size", "per_gpu_train_batch_size"},
+                           trainer_lengths,
+                           8,
+                           0,
+                           {"optim"},
+                           {"lora_r", "lora_rank", "use_llm_lora"},
+                           {"lora_target_modules", "lora_target"}};
   // Of TRL, and of scripts that many have copied (Qwen's, LLaVA's, InternVL's).
   const Written* const peft = run.find({"use_peft", "use_lora", "lora_enable"}, "lora_rank");
   const bool adapter = peft != nullptr

@@ -95,8 +95,8 @@ Value Interpreter::text_of(const Word& word) {
   return expansion.text();
 }
 
-// What only a run knows is split there, unless it is in quotes: "${NAME[@]}" is a list again. A pattern stands for the
-// files that a run finds.
+// What only a run knows is split there, unless it is in quotes: "${NAME[@]}" is a list again. A pattern
+// stands for the files that a run finds.
 bool Interpreter::is_open(const Word& word, const Value& field) {
   for (const char sign : {'*', '?'}) {
     const std::size_t at = find_unquoted(word.raw, sign);
