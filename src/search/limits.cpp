@@ -45,7 +45,7 @@ std::optional<NarrowerPlan> in_fp8(const Plan& plan) {
   for (const Precision precision : {Precision::fp8, Precision::fp8_blockwise, Precision::mxfp8}) {
     Strategy strategy = request.strategy;
     strategy.precision = precision;
-    if (!illegalities(request, strategy).empty()) continue;
+    if (!can_replace(request, strategy, &composer.known_layers())) continue;
     const Layout layout = composer.layout(strategy);
     const Seconds iteration = layout.iteration(strategy);
     if (iteration >= (fastest ? fastest->iteration : plan.timing->iteration.total)) continue;

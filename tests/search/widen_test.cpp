@@ -197,6 +197,16 @@ TEST_CASE("widen: a space admits its own strategies, and no other sizes than it 
   CHECK(admitted > 0);
 }
 
+TEST_CASE("limits: FP8 is named only where the stack's launcher has it") {
+  for (const bool launches : {true, false}) {
+    WideQuestion question =
+        wide_question("llama-3-8b", launches ? "megatron-core-2025" : "deepspeed-2025", 8, 64);
+    question.base.strategy.data_parallel = 8;
+    question.base.strategy.data_sharding = DataSharding::zero1;
+    CHECK(in_fp8(account(evaluate(question.base))).has_value() == launches);
+  }
+}
+
 TEST_CASE("widen: what is left out is named with the time of the plan that has it") {
   std::int64_t named = 0;
   for (const char* stack : {"megatron-2022", "megatron-core-2025", "torchtitan-2025", "llm-foundry-2023"}) {
