@@ -61,20 +61,26 @@ class Widening {
     climb();
   }
 
-  // Searches the divisions of the first plans again with a dispatcher that made the best plan faster: the best
-  // microbatch and virtual pipeline may be others.
-  void search_with(Dispatcher dispatcher) {
+  // Searches divisions again with the dispatcher that makes a plan the fastest, if that is not the usual one: the best
+  // microbatch and virtual pipeline may be others. Another dispatcher gains a tenth of the time in some divisions and
+  // nothing in others. So those whose plans are the fastest with it are searched, whatever their order without it.
+  // Returns whether any is.
+  bool search_with_dispatcher() {
+    const std::vector<Dispatched> plans = dispatched();
+    const Dispatcher dispatcher = plans.front().dispatcher;
+    if (dispatcher == base_.strategy.moe_dispatcher) return false;
     constexpr std::size_t most_divisions = 8;
-    std::vector<Division> divisions;
-    for (const Candidate& plan : result_.plans) {
-      if (divisions.size() < most_divisions) divisions.push_back(division_of(plan.strategy));
-    }
-    for (const Division& division : divisions) {
-      Space part = part_of(space_, division);
+    std::set<Division> divisions;
+    for (const Dispatched& plan : plans) {
+      const bool searched = plan.dispatcher == dispatcher || !plan.has_others;
+      if (divisions.size() >= most_divisions) break;
+      if (!searched || !divisions.insert(plan.division).second) continue;
+      Space part = part_of(space_, plan.division);
       part.moe_dispatcher = {dispatcher};
-      if (ends()) return;
+      if (ends()) break;
       take(search(base_, part, of_part()));
     }
+    return true;
   }
 
   // Returns whether the watch stops the search, and leaves the result undecided then.
@@ -122,6 +128,35 @@ class Widening {
         add(part.plans);
       }
     }
+  }
+
+  // A plan with its own dispatcher, or with another.
+  struct Dispatched {
+    Seconds iteration;
+    Dispatcher dispatcher;
+    bool has_others;  // the plan may take other dispatchers
+    Division division;
+  };
+
+  // Returns the plans with each dispatcher that a search tries, fastest first.
+  [[nodiscard]] std::vector<Dispatched> dispatched() const {
+    std::vector<Dispatched> list;
+    Neighbourhood neighbourhood(base_, space_);
+    for (const Candidate& plan : result_.plans) {
+      const std::size_t own = list.size();
+      const Division division = division_of(plan.strategy);
+      list.push_back({plan.iteration, plan.strategy.moe_dispatcher, false, division});
+      neighbourhood.visit_changes(plan, [&](const Strategy& strategy) {
+        const bool other = strategy.moe_dispatcher != plan.strategy.moe_dispatcher;
+        if (!other || !neighbourhood.reaches(plan, strategy)) return;
+        const Seconds iteration = neighbourhood.composer().layout(strategy).iteration(strategy);
+        list.push_back({iteration, strategy.moe_dispatcher, true, division});
+        list[own].has_others = true;
+      });
+    }
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Dispatched& x, const Dispatched& y) { return x.iteration < y.iteration; });
+    return list;
   }
 
   // Parts are small, and so is what is told of them.
@@ -276,9 +311,7 @@ void widen(SearchResult& result, const Request& base, const Space& space, const 
   if (result.nearest) lay_nearest(result, refinement);
   if (result.plans.empty()) return;
   refine_first(result, refinement, options.watch);
-  const Dispatcher dispatcher = result.plans.front().strategy.moe_dispatcher;
-  if (dispatcher == base.strategy.moe_dispatcher || result.undecided) return;
-  widening.search_with(dispatcher);
+  if (result.undecided || !any_experts(base.model) || !widening.search_with_dispatcher()) return;
   if (!result.undecided) refine_first(result, refinement, options.watch);
 }
 

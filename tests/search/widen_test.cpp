@@ -197,6 +197,24 @@ TEST_CASE("widen: a space admits its own strategies, and no other sizes than it 
   CHECK(admitted > 0);
 }
 
+TEST_CASE("widen: divisions that another dispatcher makes the fastest are searched with it") {
+  // With all-to-alls, one stage on experts of 16 GPUs is not among the first eight plans.
+  WideQuestion question = wide_question("gpt-oss-120b", "megatron-core-2025", 16, 64);
+  question.base.model = with_attention(read_model("gpt-oss-120b"), question.base.software.attention_kernel);
+  question.base.system = read_system("dgx-b200-180g");
+  question.base.workload.sequence = 32'768;
+  Space& space = question.space;
+  space.layouts = Layouts::any;
+  space.virtual_pipeline = {.only = {1, 2, 3, 5}};
+  space.micro_batch = {.only = {1, 2}};
+  space.expert_tensor_parallel = {.only = {1}};
+  space.recompute = {RecomputePolicy::selective};
+  space.sequence_parallel = {true};
+  const Candidate best = widened(question).plans.front();
+  space.tensor_parallel = {.only = {4}};
+  CHECK(best.iteration <= 1.005 * widened(question).plans.front().iteration);
+}
+
 TEST_CASE("limits: FP8 is named only where the stack's launcher has it") {
   for (const bool launches : {true, false}) {
     WideQuestion question =
