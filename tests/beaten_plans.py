@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Asks a build of headroom random questions, and looks for a neighbour that beats the best plan.
+"""Asks a build of headroom random questions, and looks for a neighbour or a narrower search that beats the best plan.
 
-usage: beaten_plans.py PROGRAM [--questions N] [--seed S] [--jobs J]
+usage: beaten_plans.py PROGRAM [--questions N] [--seed S] [--jobs J] [--narrower]
 
 For each question, every strategy one step from the best plan is estimated on its own: one size doubled and another
 halved, another microbatch, virtual pipeline, recomputation, module, sharding, shard group, exchange or dispatcher. A
 neighbour that is legal, can be launched, fits and is more than half a percent faster is printed, unless the answer
-names a change that is as good. Exits with 1 if there is one.
+names a change that is as good. With --narrower, each question is asked with --exact, then again with the TP, CP, PP
+and DP of each plan shown; a plan that only the narrower search finds is printed if it is half a percent faster. Exits
+with 1 if there is one.
 """
 
 import argparse
@@ -74,6 +76,13 @@ class Flags:
 
 def neighbours(flags, strategy):
     """Yields the changes of flags that lead to neighbours; False takes a flag away."""
+    for change in single_changes(flags, strategy):
+        if "--stage-layers" in flags.of and ("-p" in change or "-m" in change):
+            change = {**change, "--stage-layers": False}  # those of another number of stages do not fit
+        yield change
+
+
+def single_changes(flags, strategy):
     for more in SIZES.values():
         for less in SIZES.values():
             if more != less and flags.count(less) % 2 == 0:
@@ -135,19 +144,44 @@ def beaten(program, words):
     return words, seconds, worst
 
 
+def beaten_by_narrower(program, words):
+    """Returns the question, and the best plan of a search for one division of the GPUs if that is faster."""
+    words = [*words, "--exact", "--use-all-devices"]
+    reply = asked(program, words)
+    if not reply or not reply["plans"]:
+        return words, "no plan", None
+    best = reply["plans"][0]
+    seconds = best["time"]["iteration_seconds"]
+    worst = None
+    for plan in reply["plans"]:
+        sizes = {"-t": "tensor_parallel", "-c": "context_parallel", "-p": "pipeline_parallel", "-d": "data_parallel"}
+        change = {flag: plan["strategy"][size] for flag, size in sizes.items()}
+        answer = asked(program, [*words, *(word for item in change.items() for word in map(str, item))])
+        if not answer or not answer["plans"]:
+            continue
+        other = answer["plans"][0]
+        faster = other["time"]["iteration_seconds"]
+        alike = other["memory"]["verdict"] == best["memory"]["verdict"]
+        if alike and faster < FASTER * seconds and (worst is None or faster < worst[0]):
+            worst = (faster, change)
+    return words, seconds, worst
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--narrower", action="store_true")
     options = parser.parse_args()
+    looked_for = beaten_by_narrower if options.narrower else beaten
     draw = random.Random(options.seed)
     known = {kind: names(options.program, kind) for kind in ["models", "systems", "software"]}
     questions = [question(options.program, draw, known) for _ in range(options.questions)]
     planned = lost = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for words, seconds, worst in pool.map(lambda one: beaten(options.program, one), questions):
+        for words, seconds, worst in pool.map(lambda one: looked_for(options.program, one), questions):
             planned += seconds != "no plan"
             if not worst:
                 continue
