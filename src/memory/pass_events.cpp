@@ -15,11 +15,14 @@ std::size_t place(int index) { return static_cast<std::size_t>(index); }
 // Allocations and frees of one pass, and the tensors in use between them.
 class Events {
  public:
-  Events(std::vector<MemoryEvent>& events, int& tensors) : events_(events), tensors_(tensors) {}
+  // `sources`: of the tensors, or null if nobody asks for them.
+  Events(std::vector<MemoryEvent>& events, int& tensors, std::vector<TensorSource>* sources)
+      : events_(events), tensors_(tensors), sources_(sources) {}
 
-  int allocate(Bytes bytes) {
+  int allocate(Bytes bytes, TensorUse use, int op, ValueId value = nowhere) {
     if (bytes <= Bytes(0)) return nowhere;
     events_.push_back({.tensor = tensors_, .bytes = bytes});
+    if (sources_ != nullptr) sources_->push_back({.op = op, .value = value, .use = use, .bytes = bytes});
     return tensors_++;
   }
   void free(int& tensor) {
@@ -27,7 +30,9 @@ class Events {
     tensor = nowhere;
   }
   // Allocates a tensor that is freed when the current op ends.
-  void allocate_for_op(Bytes bytes) { of_op_.push_back(allocate(bytes)); }
+  void allocate_for_op(Bytes bytes, TensorUse use, int op, ValueId value = nowhere) {
+    of_op_.push_back(allocate(bytes, use, op, value));
+  }
   void finish_op() {
     for (int& tensor : of_op_) free(tensor);
     of_op_.clear();
@@ -36,6 +41,7 @@ class Events {
  private:
   std::vector<MemoryEvent>& events_;
   int& tensors_;
+  std::vector<TensorSource>* sources_;
   std::vector<int> of_op_;
 };
 
@@ -59,11 +65,12 @@ class PassTrace {
     }
   }
 
-  PassEvents run() && {
+  PassEvents run(Sources sources) && {
     PassEvents result;
-    Events forward(result.forward, result.tensors);
+    std::vector<TensorSource>* const listed = sources == Sources::listed ? &result.sources : nullptr;
+    Events forward(result.forward, result.tensors, listed);
     go_forward(forward, every_op(table_), true);
-    Events backward(result.backward, result.tensors);
+    Events backward(result.backward, result.tensors, listed);
     go_backward(backward);
     for (const int tensor : weight_gradients_) {
       if (tensor != nowhere) result.weight_gradients.push_back(tensor);
@@ -96,26 +103,32 @@ class PassTrace {
     }
     const auto store = [&](int producer) {
       for (Stored& stored : stored_) {
-        if (stored.kept == kept && stored.from == producer) stored.tensor = events.allocate(stored.bytes);
+        if (stored.kept != kept || stored.from != producer) continue;
+        const TensorUse use = kept ? TensorUse::saved : TensorUse::recomputed;
+        stored.tensor = events.allocate(stored.bytes, use, producer, stored.value);
       }
     };
     store(nowhere);
     for (std::size_t op = 0; op < table_.ops().size(); ++op) {
       if ((ops & op_bit(op)) == 0) continue;
       const Op& row = table_.ops()[op];
-      events.allocate_for_op(bytes_.exchanged_forward(row));
-      for (const ValueId input : row.inputs) events.allocate_for_op(bytes_.gathered_factor(row, input));
+      const int at = static_cast<int>(op);
+      events.allocate_for_op(bytes_.exchanged_forward(row), TensorUse::exchanged, at);
+      for (const ValueId input : row.inputs)
+        events.allocate_for_op(bytes_.gathered_factor(row, input), TensorUse::gathered, at, input);
       for (const ValueId output : row.outputs) {
-        events.allocate_for_op(bytes_.gathered(row, output, table_[output].dtype));
-        if (passes(output, kept)) passing[place(output)] = events.allocate(bytes_.shard(output));
+        events.allocate_for_op(bytes_.gathered(row, output, table_[output].dtype), TensorUse::gathered, at,
+                               output);
+        if (passes(output, kept))
+          passing[place(output)] = events.allocate(bytes_.shard(output), TensorUse::value, at, output);
       }
       if (row.in_place) {  // its saved value exists already
         for (const ValueId input : row.inputs) events.free(passing[place(input)]);
       }
-      store(static_cast<int>(op));
+      store(at);
       events.finish_op();
       for (std::size_t value = 0; value < passing.size(); ++value) {
-        if (last_uses[value] <= static_cast<int>(op)) events.free(passing[value]);
+        if (last_uses[value] <= at) events.free(passing[value]);
       }
     }
     for (int& tensor : passing) events.free(tensor);
@@ -137,7 +150,7 @@ class PassTrace {
     const Op& last = table_.ops()[place(ops - 1)];
     if (last.kind != OpKind::loss) {
       const ValueId result = last.outputs[last.outputs.size() - 1];
-      gradients_[place(result)] = events.allocate(bytes_.shard(result));
+      gradients_[place(result)] = events.allocate(bytes_.shard(result), TensorUse::gradient, nowhere, result);
     }
     bool recomputing = false;
     for (int op = ops - 1; op >= 0; --op) {
@@ -153,22 +166,31 @@ class PassTrace {
 
   void go_through(Events& events, int index, bool recomputing) {
     const Op& op = table_.ops()[place(index)];
-    events.allocate_for_op(of_op_.dequantized(op));
+    const auto allocate_for_op = [&](Bytes bytes, TensorUse use, ValueId value = nowhere) {
+      events.allocate_for_op(bytes, use, index, value);
+    };
+    const auto gradient_of = [&](ValueId value) {
+      return events.allocate(bytes_.shard(value), TensorUse::gradient, index, value);
+    };
+    allocate_for_op(of_op_.dequantized(op), TensorUse::dequantized);
     if (made_ && made_->stay) {
-      weight_gradients_.push_back(events.allocate(of_op_.unit_gradient(op, made_->dtype)));
+      weight_gradients_.push_back(
+          events.allocate(of_op_.unit_gradient(op, made_->dtype), TensorUse::weight_gradient, index));
     } else if (made_) {
-      events.allocate_for_op(of_op_.unit_gradient(op, made_->dtype));
+      allocate_for_op(of_op_.unit_gradient(op, made_->dtype), TensorUse::weight_gradient);
     } else {
-      events.allocate_for_op(of_op_.weight_gradient(op));
+      allocate_for_op(of_op_.weight_gradient(op), TensorUse::weight_gradient);
     }
     const Bytes exchanged = bytes_.exchanged_backward(op);
-    events.allocate_for_op(recomputing ? std::max(exchanged, bytes_.exchanged_forward(op)) : exchanged);
+    allocate_for_op(recomputing ? std::max(exchanged, bytes_.exchanged_forward(op)) : exchanged,
+                    TensorUse::exchanged);
     for (const ValueId output : op.outputs) {
       if (gradients_[place(output)] == nowhere) continue;
-      events.allocate_for_op(bytes_.gathered_factor(op, output));
-      events.allocate_for_op(of_op_.cast_gradient(op, output));
+      allocate_for_op(bytes_.gathered_factor(op, output), TensorUse::gathered, output);
+      allocate_for_op(of_op_.cast_gradient(op, output), TensorUse::cast, output);
     }
-    for (const ValueId temporary : op.temporaries) events.allocate_for_op(bytes_.shard(temporary));
+    for (const ValueId temporary : op.temporaries)
+      allocate_for_op(bytes_.shard(temporary), TensorUse::temporary, temporary);
     std::vector<std::pair<ValueId, int>> made;
     std::vector<std::pair<ValueId, int>> casts;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -176,13 +198,14 @@ class PassTrace {
       if (op.adds && (i + 1 == op.inputs.size() || op.saves.empty())) continue;  // shared, see below
       if (op.in_place) continue;
       const Bytes whole = bytes_.gathered(op, input, table_[input].dtype);
-      events.allocate_for_op(of_op_.gathered_again(op, input));
-      events.allocate_for_op(whole);
+      allocate_for_op(of_op_.gathered_again(op, input), TensorUse::gathered, input);
+      allocate_for_op(whole, TensorUse::gathered, input);
       // A gradient of another dtype exists until the one that stays is made from it.
       if (op.input_gradient) {
-        casts.emplace_back(input, events.allocate(of_op_.input_gradient(op, input)));
+        casts.emplace_back(
+            input, events.allocate(of_op_.input_gradient(op, input), TensorUse::gradient, index, input));
       } else {
-        made.emplace_back(input, events.allocate(bytes_.shard(input)));
+        made.emplace_back(input, gradient_of(input));
       }
     }
     events.finish_op();
@@ -192,11 +215,11 @@ class PassTrace {
       if (stored.until == index) events.free(stored.tensor);
     }
     for (auto& [input, whole] : casts) {
-      made.emplace_back(input, events.allocate(bytes_.shard(input)));
+      made.emplace_back(input, gradient_of(input));
       events.free(whole);
     }
     if (op.in_place) {
-      for (const ValueId input : op.inputs) made.emplace_back(input, events.allocate(bytes_.shard(input)));
+      for (const ValueId input : op.inputs) made.emplace_back(input, gradient_of(input));
     }
     for (const auto& [input, tensor] : made) {
       events.free(gradients_[place(input)]);
@@ -225,8 +248,8 @@ class PassTrace {
 
 PassEvents pass_events(const LayerKind& kind, const Sharding& sharding, const RecomputedOps& recomputed,
                        Detail detail, const Software& software, const Bindings& letters,
-                       std::optional<PassGradients> gradients) {
-  return PassTrace(kind, sharding, recomputed, detail, software, letters, gradients).run();
+                       std::optional<PassGradients> gradients, Sources sources) {
+  return PassTrace(kind, sharding, recomputed, detail, software, letters, gradients).run(sources);
 }
 
 }  // namespace headroom

@@ -63,6 +63,18 @@ TEST_CASE("pass events: forward passes leave what layers keep, and backward pass
         played.play(events.backward);
         CHECK(played.alive.size() == events.weight_gradients.size());
         if (!gradients || !gradients->stay) CHECK(events.weight_gradients.empty());
+        CHECK(events.sources.empty());
+        const PassEvents named = pass_events(kind, sharding_of(kind.sizes, sharding, 2), {}, Detail::paper,
+                                             software, own, gradients, Sources::listed);
+        CHECK(named.forward == events.forward);
+        CHECK(named.backward == events.backward);
+        REQUIRE(named.sources.size() == static_cast<std::size_t>(named.tensors));
+        for (const MemoryEvent& event : named.forward) {
+          const TensorSource& source = named.sources[static_cast<std::size_t>(event.tensor)];
+          CHECK((frees(event) || source.bytes == event.bytes));
+          CHECK((source.op != nowhere || source.value != nowhere));
+          CHECK(source.use != TensorUse::gradient);
+        }
       }
     }
   }
