@@ -167,9 +167,11 @@ std::int64_t CachingAllocator::block_bytes(Bytes tensor) {
   return std::max(granule, rounded_up(asked, granule));
 }
 
+bool CachingAllocator::is_small(std::int64_t block) { return block <= largest_small; }
+
 CachingAllocator::Block CachingAllocator::allocate_block(std::int64_t size, int stream) {
   EXPECTS(stream >= 0 && size >= granule);
-  const bool small = size <= largest_small;
+  const bool small = is_small(size);
   const std::size_t number = 2 * static_cast<std::size_t>(stream) + (small ? 1 : 0);
   // The piece at the end of a growing segment counts at its largest possible size, so any other piece that
   // fits is taken first.

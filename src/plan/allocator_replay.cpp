@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "headroom/core/counts.hpp"
-#include "headroom/parallel/data_shards.hpp"
+#include "plan/allocation_log.hpp"
 #include "plan/gathered_units.hpp"
+#include "plan/replayed_state.hpp"
 
 namespace headroom {
 namespace {
@@ -24,17 +25,17 @@ constexpr double most_passes = 100'000;
 // The replay of one rank.
 class RankReplay {
  public:
-  RankReplay(const ReplayedRanks& of, std::int64_t rank, CachingAllocator allocator, Repeats repeats)
+  RankReplay(const ReplayedRanks& of, std::int64_t rank, CachingAllocator allocator, Repeats repeats,
+             AllocationLog* log)
       : of_(of),
         copies_(of.plan.request.software.sharding.copies_units),
         memory_(of.plan.ranks[index(rank)]),
         shape_(of.order.shape()),
         order_(of.order.of(rank)),
         repeats_(repeats),
-        allocator_(std::move(allocator)),
+        allocator_(std::move(allocator), log),
         chunks_(members_of(of, rank)) {
     for (const std::vector<StageMember>& members : chunks_) {
-      for (const StageMember& member : members) all_parameters_ += of_.parameters_of(member);
       const bool none = members.empty();
       tensors_.push_back(none ? 0 : members.back().first + of_.events_of(members.back()).tensors);
     }
@@ -49,20 +50,23 @@ class RankReplay {
   }
 
   ReplayedAllocator run() && {
-    allocate_resident();
+    resident_.allocate();
     State before;
-    for (int iteration = 0; iteration < iterations && !allocator_.out_of_memory(); ++iteration) {
+    for (int iteration = 0; iteration < iterations && !out_of_memory(); ++iteration) {
+      AllocationLog* const log = allocator_.log();
+      if (log != nullptr && iteration == iterations - 1) log->start();
       if (of_.plan.request.software.memory.frees_gradients) free_shards();
       for (const Block& gradient : grown_) allocator_.free(gradient);
       grown_.clear();
-      if (repeats_ == Repeats::skipped && iteration > 0) {
+      if (repeats_ == Repeats::skipped && iteration > 0 && log == nullptr) {
         if (iteration > 1 && is_in(before, Progress{})) break;
         before = state(Progress{});
       }
       run_iteration();
-      step_optimizer(iteration == 0);
+      if (log != nullptr) log->end_passes();
+      resident_.step(iteration == 0);
     }
-    return {.allocator = std::move(allocator_), .passes = passes_};
+    return {.allocator = std::move(allocator_).take(), .passes = passes_};
   }
 
  private:
@@ -77,7 +81,7 @@ class RankReplay {
     states_.clear();
     bool looks = repeats_ == Repeats::skipped && order_.rounds.empty();
     std::optional<Step> beside;  // forward pass that waits for the overlapped backward pass
-    for (Progress done; !finished(shape_, order_, done) && !allocator_.out_of_memory();) {
+    for (Progress done; !finished(shape_, order_, done) && !out_of_memory();) {
       const Step step = next_step(shape_, order_, done);
       count(shape_, order_, done, step);
       ++passes_;
@@ -92,6 +96,13 @@ class RankReplay {
       }
       if (looks && step.pass == Pass::backward && ends_period(done)) looks = !skip_periods(done);
     }
+  }
+
+  [[nodiscard]] bool out_of_memory() const { return allocator_.allocator().out_of_memory(); }
+  [[nodiscard]] std::int64_t address(Block block) const { return allocator_.allocator().address(block); }
+  // Tells the log whose tensors follow.
+  void begin(const Step& step) {
+    if (allocator_.log() != nullptr) allocator_.log()->begin(step);
   }
 
   void free_shards() {
@@ -136,7 +147,7 @@ class RankReplay {
   }
 
   [[nodiscard]] State state(const Progress& done) const {
-    State state{.done = done, .addresses = {}, .layout = allocator_.layout()};
+    State state{.done = done, .addresses = {}, .layout = allocator_.allocator().layout()};
     visit_addresses(done, [&](std::int64_t number) {
       state.addresses.push_back(number);
       return true;
@@ -150,7 +161,7 @@ class RankReplay {
       return next != state.addresses.end() && *next++ == number;
     };
     return visit_addresses(done, alike) && next == state.addresses.end() &&
-           allocator_.has_layout(state.layout);
+           allocator_.allocator().has_layout(state.layout);
   }
 
   // Calls visit(number) for the addresses of a state until it returns false. Returns whether it never did.
@@ -162,110 +173,60 @@ class RankReplay {
       if (!visit(std::int64_t(i - first))) return false;
       for (const StageMember& member : chunks_[i % chunks_.size()]) {
         for (const std::size_t tensor : of_.events_of(member).left) {
-          if (!visit(allocator_.address(alive_[i][member.first + tensor]))) return false;
+          if (!visit(address(alive_[i][member.first + tensor]))) return false;
         }
       }
     }
     const auto visit_block = [&](const std::optional<Block>& block) {
-      return visit(block ? allocator_.address(*block) : -1);
+      return visit(block ? address(*block) : -1);
     };
     const auto visit_unit = [&](const GatheredUnit& unit) {
       return visit_block(unit.buffer) && visit_block(unit.weights);
     };
     if (!visit_unit(root_) || !visit_unit(ahead_)) return false;
     if (!std::all_of(kept_.begin(), kept_.end(), visit_unit)) return false;
-    return std::all_of(shards_.begin(), shards_.end(), [&](const auto& shard) {
-      return visit(shard.first) && visit(allocator_.address(shard.second));
-    });
+    return std::all_of(shards_.begin(), shards_.end(),
+                       [&](const auto& shard) { return visit(shard.first) && visit(address(shard.second)); });
   }
 
-  // Allocates `bytes` for each parameter, for all ops of all members in turn.
-  void allocate_state(Bytes bytes) {
-    for (const std::vector<StageMember>& members : chunks_) {
-      for (const StageMember& member : members) {
-        for (const double count : of_.parameters[member.kind].of_ops)
-          allocator_.allocate(count / all_parameters_ * bytes, compute);
-      }
-    }
-  }
-
-  // Returns the bytes of a rank's flat gradient in 16 bits, or zero if the stack makes none.
-  [[nodiscard]] Bytes flat_gradient() const {
-    const Request& request = of_.plan.request;
-    const StackMemory& stack = request.software.memory;
-    const Optimizer& optimizer = request.strategy.optimizer;
-    const bool sums_fp32 = stack.keeps_half_gradients && request.strategy.gradient_dtype == Dtype::fp32;
-    if (stack.flat_gradients == FlatGradients::none || !shards_optimizer(request.strategy) || sums_fp32)
-      return Bytes(0);
-    const double of_each = size_of(optimizer.main_params) + moments_size(optimizer);
-    if (of_each <= 0) return Bytes(0);
-    const double stepped = memory_.state.optimizer.count() / of_each;
-    constexpr double sub_group = 1e9;  // parameters [runtime/zero/config.py, sub_group_size]
-    const bool by_groups = shards_weights(request.strategy);
-    return Bytes(real(size_of(Dtype::half)) * (by_groups ? std::min(stepped, sub_group) : stepped));
-  }
-
-  [[nodiscard]] FlatGradients flat_gradients() const {
-    return of_.plan.request.software.memory.flat_gradients;
-  }
-
-  // Returns the gradients that exist from one iteration to the next.
-  [[nodiscard]] Bytes resident_gradients() const {
-    return memory_.state.gradients - (of_.grows ? memory_.activations.grown_gradients : Bytes(0));
-  }
-
-  // The optimizer's step, which makes its state if it is the first.
-  void step_optimizer(bool first) {
-    const Bytes half = flat_gradient();
-    const bool makes_state = first && flat_gradients() != FlatGradients::from_start;
-    std::optional<Block> fp32;
-    if (half > Bytes(0)) {
-      const bool is_cast = of_.plan.request.strategy.gradient_dtype != Dtype::fp32;
-      const std::optional<Block> flat =
-          is_cast ? std::optional(allocator_.allocate(half, compute)) : std::nullopt;
-      fp32 = allocator_.allocate(2 * half, compute);
-      if (flat) allocator_.free(*flat);
-    }
-    if (makes_state) allocate_state(memory_.state.optimizer);
-    if (fp32) allocator_.free(*fp32);
-  }
-
-  // Allocates the state that a step on a gradient of zeros makes.
-  void allocate_first_state() {
-    if (memory_.state.optimizer <= Bytes(0)) return;
-    const Bytes half = flat_gradient();
-    std::optional<Block> zeros;
-    if (half > Bytes(0)) zeros = allocator_.allocate(2 * half, compute);
-    allocator_.allocate(memory_.state.optimizer, compute);
-    if (zeros) allocator_.free(*zeros);
-  }
-
-  void allocate_resident() {
-    if (all_parameters_ > 0) {
-      allocate_state(memory_.state.weights);
-      if (flat_gradients() == FlatGradients::from_start) allocate_first_state();
-      if (!of_.reduces) allocate_state(resident_gradients());
-    }
-    for (const Bytes bytes :
-         {memory_.workspaces, memory_.dummy_gradients, of_.units.buckets, memory_.activations.kept_logits}) {
-      if (bytes > Bytes(0)) allocator_.allocate(bytes, compute);
-    }
-  }
-
-  // `blocks`: those of the member's tensors.
-  void play(const std::vector<BlockEvent>& events, Block* blocks) {
+  // `blocks`: those of all tensors of the virtual stage.
+  void play(const StageMember& member, const std::vector<BlockEvent>& events, std::vector<Block>& blocks) {
+    Block* const own = blocks.data() + member.first;
     for (const BlockEvent& event : events) {
       if (event.bytes < 0) {
-        allocator_.free(blocks[event.tensor]);
+        allocator_.free(own[event.tensor]);
       } else {
-        blocks[event.tensor] = allocator_.allocate_block(event.bytes, compute);
+        own[event.tensor] =
+            allocator_.allocate_block(event.bytes, compute, [&] { return traced(member, event.tensor); });
       }
     }
   }
+  void play_forward(const StageMember& member, std::vector<Block>& blocks) {
+    play(member, of_.events_of(member).forward, blocks);
+  }
+  void play_backward(const StageMember& member, std::vector<Block>& blocks) {
+    play(member, of_.events_of(member).backward, blocks);
+  }
 
-  void gather_ahead(Bytes bytes) {
+  [[nodiscard]] TracedTensor traced(const StageMember& member, std::size_t tensor) const {
+    TracedTensor traced = of_member(member, BlockPart::pass);
+    if (traced.kind < 0) traced.part = BlockPart::output;
+    traced.source = of_.events_of(member).sources[tensor];
+    return traced;
+  }
+  [[nodiscard]] TracedTensor of_member(const StageMember& member, BlockPart part) const {
+    const bool is_kind = member.kind < of_.layers.kinds.size();
+    return {
+        .part = part, .kind = is_kind ? std::int64_t(member.kind) : -1, .layer = member.layer, .source = {}};
+  }
+  [[nodiscard]] TracedTensor unit_of(const StageMember& member) const {
+    return of_member(member, BlockPart::gathered_weights);
+  }
+
+  // Gathers a unit, if there is a member of it.
+  void gather_ahead(const StageMember* member) {
     EXPECTS(!is_there(ahead_));
-    ahead_ = gathering_.start(bytes);
+    if (member != nullptr) ahead_ = gathering_.start(gathered_bytes_of(*member), unit_of(*member));
   }
 
   // Frees gathered weights that a forward pass left and no backward pass used.
@@ -283,14 +244,15 @@ class RankReplay {
   [[nodiscard]] bool is_unit(const StageMember& member) const {
     return !member.rooted && gathered_bytes_of(member) > Bytes(0);
   }
-  // Returns the bytes of the next member, in direction `way`, that is a unit of its own; 0 if there is none.
-  [[nodiscard]] Bytes next_unit(const std::vector<StageMember>& members, std::size_t after, int way) const {
-    if (!of_.gathers) return Bytes(0);
+  // Returns the next member, in direction `way`, that is a unit of its own; null if there is none.
+  [[nodiscard]] const StageMember* next_unit(const std::vector<StageMember>& members, std::size_t after,
+                                             int way) const {
+    if (!of_.gathers) return nullptr;
     for (std::size_t i = after + static_cast<std::size_t>(way); i < members.size();
          i += static_cast<std::size_t>(way)) {
-      if (is_unit(members[i])) return gathered_bytes_of(members[i]);
+      if (is_unit(members[i])) return &members[i];
     }
-    return Bytes(0);
+    return nullptr;
   }
 
   // Blocks of the tensors of a microbatch that a virtual stage holds.
@@ -298,6 +260,7 @@ class RankReplay {
     return alive_[index(step.microbatch) * chunks_.size() + index(step.chunk)];
   }
   std::vector<Block>& begin_pass(const Step& step) {
+    begin(step);
     std::vector<Block>& blocks = alive(step);
     if (!spare_.empty()) {
       blocks = std::move(spare_.back());
@@ -315,25 +278,27 @@ class RankReplay {
       release_gathered();
       Bytes root;
       for (const StageMember& member : members) root += member.rooted ? gathered_bytes_of(member) : Bytes(0);
+      const TracedTensor tensor{.part = BlockPart::gathered_weights, .source = {}};
       if (copies_) {
-        root_ = gathering_.start_and_copy(root);
+        root_ = gathering_.start_and_copy(root, tensor);
       } else {
-        root_ = gathering_.start(root);
+        root_ = gathering_.start(root, tensor);
         gather_ahead(next_unit(members, std::size_t(0) - 1, 1));
       }
       kept_.assign(members.size(), {});
     }
     for (std::size_t i = 0; i < members.size(); ++i) {
       const bool own = is_unit(members[i]);
-      const Bytes next = next_unit(members, i, 1);
-      if (own && copies_) kept_[i] = gathering_.start_and_copy(gathered_bytes_of(members[i]));
+      const StageMember* const next = next_unit(members, i, 1);
+      if (own && copies_)
+        kept_[i] = gathering_.start_and_copy(gathered_bytes_of(members[i]), unit_of(members[i]));
       if (own && !copies_) {
         kept_[i] = std::exchange(ahead_, {});
         gather_ahead(next);
       }
-      play(of_.events_of(members[i]).forward, blocks.data() + members[i].first);
+      play_forward(members[i], blocks);
       // The last unit is the first of the backward pass.
-      if (own && !of_.units.keeps_gathered && next > Bytes(0)) gathering_.release(kept_[i]);
+      if (own && !of_.units.keeps_gathered && next != nullptr) gathering_.release(kept_[i]);
     }
     gathering_.free_copied();
   }
@@ -341,6 +306,7 @@ class RankReplay {
   void go_backward(const Step& step) {
     const std::vector<StageMember>& members = chunks_[index(step.chunk)];
     std::vector<Block>& blocks = alive(step);
+    begin(step);
     std::optional<Block> reducing;
     for (std::size_t i = members.size(); i-- > 0;) {
       const bool own = is_unit(members[i]);
@@ -352,7 +318,8 @@ class RankReplay {
       go_backward_through(members, blocks, i, reducing);
       if (own) gathering_.release(kept_[i]);
       if (i + 1 == members.size() && of_.units.tied > Bytes(0))
-        tied_ = allocator_.allocate(of_.units.tied, compute);
+        tied_ = allocator_.allocate(of_.units.tied, compute,
+                                    [&] { return of_member(members[i], BlockPart::tied_gradient); });
     }
     if (tied_) allocator_.free(*std::exchange(tied_, std::nullopt));
     if (of_.gathers) gathering_.release(root_);
@@ -362,7 +329,7 @@ class RankReplay {
 
   void go_backward_through(const std::vector<StageMember>& members, std::vector<Block>& blocks, std::size_t i,
                            std::optional<Block>& reducing) {
-    play(of_.events_of(members[i]).backward, blocks.data() + members[i].first);
+    play_backward(members[i], blocks);
     if (of_.reduces && !members[i].rooted) reducing = reduce_unit(members, blocks, i, i, reducing);
     if (of_.reduces || !of_.grows) return;
     for (const std::size_t tensor : of_.events_of(members[i]).weight_gradients)
@@ -396,10 +363,13 @@ class RankReplay {
       return before > 0 && position_of(going[before - 1]) == position;
     };
     const auto go_on = [&] {
-      play(of_.events_of(coming[next]).forward, made.data() + coming[next].first);
-      ++next;
+      begin(forward);
+      play_forward(coming[next++], made);
     };
-    const auto go_back = [&] { go_backward_through(going, blocks, --before, reducing); };
+    const auto go_back = [&] {
+      begin(backward);
+      go_backward_through(going, blocks, --before, reducing);
+    };
     while (comes(KindPosition::first)) go_on();
     while (goes(KindPosition::last)) go_back();
     while (comes(KindPosition::layer) || goes(KindPosition::layer)) {
@@ -425,8 +395,14 @@ class RankReplay {
       input += of_.units.kinds[members[i].kind].reduction;
       parameters += of_.parameters_of(members[i]);
     }
+    const auto reduced = [&](BlockPart part) {
+      return root ? TracedTensor{.part = part, .source = {}} : of_member(members[first], part);
+    };
+    const auto allocate = [&](Bytes bytes, int stream, BlockPart part) {
+      return allocator_.allocate(bytes, stream, [&] { return reduced(part); });
+    };
     std::optional<Block> own;
-    if (input > Bytes(0)) own = allocator_.allocate(input, compute);
+    if (input > Bytes(0)) own = allocate(input, compute, BlockPart::unit_gradients);
     for (std::size_t i = first; i <= last; ++i) {
       if (members[i].rooted != root) continue;
       for (const std::size_t tensor : of_.events_of(members[i]).weight_gradients)
@@ -435,10 +411,10 @@ class RankReplay {
     Bytes stepped;
     for (std::size_t i = first; i <= last; ++i)
       stepped += members[i].rooted == root ? of_.units.kinds[members[i].kind].stepped : Bytes(0);
-    if (stepped > Bytes(0)) allocator_.free(allocator_.allocate(stepped, reduce));
-    const Bytes shard = parameters / all_parameters_ * memory_.state.gradients;
+    if (stepped > Bytes(0)) allocator_.free(allocate(stepped, reduce, BlockPart::unit_gradients));
+    const Bytes shard = parameters / resident_.parameters() * memory_.state.gradients;
     if (shard > Bytes(0)) {
-      const Block made = allocator_.allocate(shard, reduce);
+      const Block made = allocate(shard, reduce, BlockPart::gradients);
       const auto [kept, is_first] = shards_.try_emplace(root ? -1 : std::int64_t(first), made);
       if (!is_first) allocator_.free(made);  // added to the previous gradient
     }
@@ -452,10 +428,10 @@ class RankReplay {
   RankOrder order_;
   Repeats repeats_;
   std::int64_t passes_ = 0;  // run so far
-  CachingAllocator allocator_;
+  LoggedAllocator allocator_;
   std::vector<std::vector<StageMember>> chunks_;
-  std::vector<std::size_t> tensors_;  // of each chunk
-  double all_parameters_ = 0;
+  ReplayedState resident_{of_, memory_, chunks_, allocator_};
+  std::vector<std::size_t> tensors_;       // of each chunk
   std::vector<std::vector<Block>> alive_;  // by microbatch and chunk; empty: not in flight
   std::vector<std::vector<Block>> spare_;
   std::vector<State> states_;  // at ends of periods of this iteration
@@ -471,8 +447,8 @@ class RankReplay {
 }  // namespace
 
 std::optional<ReplayedAllocator> replay(const ReplayedRanks& ranks, std::int64_t rank,
-                                        CachingAllocator allocator, Repeats repeats) {
-  RankReplay rank_replay(ranks, rank, std::move(allocator), repeats);
+                                        CachingAllocator allocator, Repeats repeats, AllocationLog* log) {
+  RankReplay rank_replay(ranks, rank, std::move(allocator), repeats, log);
   if (rank_replay.passes() > most_passes) return std::nullopt;
   return std::move(rank_replay).run();
 }

@@ -10,6 +10,8 @@
 
 namespace headroom {
 
+class AllocationLog;
+
 // Whether periods and iterations that are alike run tensor by tensor.
 enum class Repeats : std::uint8_t { replayed, skipped };
 
@@ -19,9 +21,12 @@ struct ReplayedAllocator {
 };
 
 // Returns the allocator after a rank's iterations, or nothing if they have too many passes to replay
-// (plan/allocator_use.hpp). With Repeats::skipped, reserved(), most_allocated() and out_of_memory() are those of
-// Repeats::replayed. The replay stops where the allocator runs out of memory.
+// (plan/allocator_use.hpp). With Repeats::skipped, reserved(), most_allocated() and out_of_memory() are
+// those of Repeats::replayed. The replay stops where the allocator runs out of memory. `log`: null, or what
+// logs the last iteration, which is then replayed also if it is like the one before; expects sources in
+// `ranks`.
 std::optional<ReplayedAllocator> replay(const ReplayedRanks& ranks, std::int64_t rank,
-                                        CachingAllocator allocator, Repeats repeats = Repeats::skipped);
+                                        CachingAllocator allocator, Repeats repeats = Repeats::skipped,
+                                        AllocationLog* log = nullptr);
 
 }  // namespace headroom

@@ -5,30 +5,11 @@
 #include <vector>
 
 #include "headroom/core/counts.hpp"
-#include "headroom/parallel/data_shards.hpp"
-#include "memory/kept_layers.hpp"
 #include "plan/allocator_replay.hpp"
+#include "plan/replayable.hpp"
 
 namespace headroom {
 namespace {
-
-bool follows_order(const Plan& plan) {
-  const Strategy& strategy = plan.request.strategy;
-  const Recomputation& recompute = strategy.recompute;
-  return !has_weight_passes(strategy.schedule) && !recompute.window && strategy.offload == Offload{} &&
-         !(shares_checkpoints(recompute) && recompute.layers != 1) &&
-         !(strategy.keep_pipeline_outputs &&
-           (strategy.schedule == ScheduleKind::dualpipe || strategy.overlap_expert_all_to_all ||
-            gathers_in_passes(strategy))) &&
-         !(strategy.overlap_expert_all_to_all && gathers_in_passes(strategy));
-}
-
-// Returns whether a plan is small enough to replay. Blocks do not matter far beyond the GPU's memory, and the
-// replay would run out of addresses.
-bool is_within_reach(const Plan& plan, const RankMemory& memory) {
-  constexpr Bytes most(0x1p48);
-  return total(memory) < std::min(100.0 * plan.request.system.memory, most);
-}
 
 // What the allocator of a rank held after its iterations.
 struct Held {
@@ -100,7 +81,7 @@ class Replayed {
 
  private:
   std::optional<CachingAllocator> run(std::size_t rank, CachingAllocator allocator) {
-    if (!follows_order(plan_) || !is_within_reach(plan_, plan_.ranks[rank])) return std::nullopt;
+    if (!unreplayed(plan_, plan_.ranks[rank]).empty()) return std::nullopt;
     if (!ranks_) ranks_.emplace(replayed_ranks(plan_));
     std::optional<ReplayedAllocator> replayed = replay(*ranks_, std::int64_t(rank), std::move(allocator));
     return replayed ? std::optional(std::move(replayed->allocator)) : std::nullopt;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "headroom/core/units.hpp"
-#include "headroom/memory/caching_allocator.hpp"
+#include "plan/allocation_log.hpp"
 
 namespace headroom {
 
@@ -15,6 +15,7 @@ enum Stream : int { compute, gather, reduce };
 // own.
 struct GatheredUnit {
   Bytes bytes;
+  TracedTensor tensor;
   std::optional<CachingAllocator::Block> buffer;
   std::optional<CachingAllocator::Block> weights;
 };
@@ -22,27 +23,31 @@ inline bool is_there(const GatheredUnit& unit) { return unit.buffer || unit.weig
 
 class GatheredUnits {
  public:
-  explicit GatheredUnits(CachingAllocator& allocator) : allocator_(allocator) {}
+  explicit GatheredUnits(LoggedAllocator& allocator) : allocator_(allocator) {}
 
-  GatheredUnit start(Bytes bytes) {
+  // Gathers a unit of so many bytes on the stream of gathers, if it has any.
+  GatheredUnit start(Bytes bytes, const TracedTensor& tensor) {
     if (bytes <= Bytes(0)) return {};
-    return {.bytes = bytes, .buffer = allocator_.allocate(bytes, gather), .weights = {}};
+    return {.bytes = bytes,
+            .tensor = tensor,
+            .buffer = allocator_.allocate(bytes, gather, [&] { return tensor; }),
+            .weights = {}};
   }
 
   void copy(GatheredUnit& unit) {
     if (!unit.buffer) return;
-    unit.weights = allocator_.allocate(unit.bytes, compute);
+    unit.weights = allocator_.allocate(unit.bytes, compute, [&] { return unit.tensor; });
     allocator_.free(*std::exchange(unit.buffer, std::nullopt));
   }
 
   // Gathers a unit. In a forward pass, FSDP2 gathers a unit when it reaches the unit, and frees the copied
   // buffer once the next unit has arrived [PyTorch, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py,
   // wait_for_unshard].
-  GatheredUnit start_and_copy(Bytes bytes) {
-    GatheredUnit unit = start(bytes);
+  GatheredUnit start_and_copy(Bytes bytes, const TracedTensor& tensor) {
+    GatheredUnit unit = start(bytes, tensor);
     if (!unit.buffer) return unit;
     free_copied();
-    unit.weights = allocator_.allocate(unit.bytes, compute);
+    unit.weights = allocator_.allocate(unit.bytes, compute, [&] { return tensor; });
     copied_ = std::exchange(unit.buffer, std::nullopt);
     return unit;
   }
@@ -59,7 +64,7 @@ class GatheredUnits {
   }
 
  private:
-  CachingAllocator& allocator_;
+  LoggedAllocator& allocator_;
   std::optional<CachingAllocator::Block> copied_;
 };
 

@@ -4,7 +4,6 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/caching_allocator.hpp"
-#include "headroom/memory/pass_events.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/parameters.hpp"
 #include "headroom/parallel/strategy_layers.hpp"
@@ -36,12 +35,13 @@ std::vector<BlockEvent> block_events(const std::vector<MemoryEvent>& events) {
   return blocks;
 }
 
-BlockEvents block_events(const PassEvents& events) {
+BlockEvents block_events(PassEvents events) {
   BlockEvents blocks{.forward = block_events(events.forward),
                      .backward = block_events(events.backward),
                      .left = {},
                      .weight_gradients = {},
-                     .tensors = index(events.tensors)};
+                     .tensors = index(events.tensors),
+                     .sources = std::move(events.sources)};
   std::vector<bool> alive(blocks.tensors);
   for (const BlockEvent& event : blocks.forward) alive[event.tensor] = event.bytes >= 0;
   for (std::size_t tensor = 0; tensor < blocks.tensors; ++tensor) {
@@ -51,7 +51,7 @@ BlockEvents block_events(const PassEvents& events) {
   return blocks;
 }
 
-void find_events(ReplayedRanks& ranks) {
+void find_events(ReplayedRanks& ranks, Sources sources) {
   const Request& request = ranks.plan.request;
   const Strategy& strategy = request.strategy;
   const Sharding sharding = sharding_of(request.model, strategy);
@@ -61,14 +61,15 @@ void find_events(ReplayedRanks& ranks) {
     const Sharding shards = sharding_of(kind.sizes, sharding, strategy.tensor_parallel);
     const auto events = [&](const RecomputedOps& recomputed) {
       return block_events(pass_events(kind, shards, recomputed, request.detail, request.software, of_kind,
-                                      pass_gradients(strategy, request.workload, request.software)));
+                                      pass_gradients(strategy, request.workload, request.software), sources));
     };
     ranks.events.emplace_back(events({}), events(recomputed_ops_of(kind, strategy.recompute, shards)));
     KindParameters& held = ranks.parameters.emplace_back();
-    for (const Op& op : kind.ops.ops()) {
-      const double count = parameters(op, shards).evaluate(of_kind);
+    for (std::size_t op = 0; op < kind.ops.ops().size(); ++op) {
+      const double count = parameters(kind.ops.ops()[op], shards).evaluate(of_kind);
       if (count <= 0) continue;
       held.of_ops.push_back(count);
+      held.ops.push_back(static_cast<int>(op));
       held.sum += count;
     }
   }
@@ -77,7 +78,8 @@ void find_events(ReplayedRanks& ranks) {
     const PassEvents kept{.forward = {{.tensor = 0, .bytes = output}},
                           .backward = {{.tensor = 0}},
                           .weight_gradients = {},
-                          .tensors = 1};
+                          .tensors = 1,
+                          .sources = {{.bytes = output}}};
     ranks.events.emplace_back(block_events(kept), block_events(kept));
     ranks.parameters.emplace_back();
   }
@@ -90,7 +92,7 @@ void find_events(ReplayedRanks& ranks) {
 
 }  // namespace
 
-ReplayedRanks replayed_ranks(const Plan& plan) {
+ReplayedRanks replayed_ranks(const Plan& plan, Sources sources) {
   const Request& request = plan.request;
   ReplayedRanks ranks{
       .plan = plan,
@@ -103,7 +105,7 @@ ReplayedRanks replayed_ranks(const Plan& plan) {
       .units = {},
       .events = {},
       .parameters = {}};
-  find_events(ranks);
+  find_events(ranks, sources);
   return ranks;
 }
 
@@ -113,12 +115,18 @@ std::vector<std::vector<StageMember>> members_of(const ReplayedRanks& ranks, std
   std::vector<std::vector<StageMember>> chunks;
   const ScheduleShape& shape = ranks.order.shape();
   for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
-    const StagePlace& place = ranks.places[index(stage_of(shape, rank, chunk))];
+    const std::int64_t stage = stage_of(shape, rank, chunk);
+    const StagePlace& place = ranks.places[index(stage)];
     std::vector<StageMember>& members = chunks.emplace_back();
     std::size_t tensors = 0;
+    std::int64_t layer = 0;
+    for (std::int64_t before = 0; before < stage; ++before) layer += ranks.places[index(before)].layers;
     const auto add = [&](StageMember member, std::int64_t count) {
+      const bool divided = member.kind < ranks.layers.kinds.size() &&
+                           ranks.layers.kinds[member.kind].position == KindPosition::layer;
       for (std::int64_t n = 0; n < count; ++n) {
         member.first = tensors;
+        member.layer = divided ? layer++ : -1;
         members.push_back(member);
         tensors += ranks.events_of(member).tensors;
       }
@@ -135,7 +143,7 @@ std::vector<std::vector<StageMember>> members_of(const ReplayedRanks& ranks, std
       add({.kind = of.kind, .recomputed = of.recomputed}, of.count);
     });
     add_ends(KindPosition::last);
-    const bool sends = stage_of(shape, rank, chunk) + 1 < stages_of(shape);
+    const bool sends = stage + 1 < stages_of(shape);
     const std::size_t kinds = ranks.layers.kinds.size();
     if (sends && ranks.events.size() > kinds) add({.kind = kinds}, 1);
   }

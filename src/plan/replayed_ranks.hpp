@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/memory/pass_events.hpp"
 #include "headroom/memory/units.hpp"
 #include "headroom/plan/plan.hpp"
 #include "headroom/schedule/order.hpp"
@@ -25,19 +26,22 @@ struct BlockEvents {
   std::vector<std::size_t> left;              // tensors that the forward pass leaves
   std::vector<std::size_t> weight_gradients;  // see PassEvents
   std::size_t tensors = 0;
+  std::vector<TensorSource> sources;  // see PassEvents
 };
 
 // Layer of a virtual stage, or the embedding or output layer at an end of the model.
 struct StageMember {
   std::size_t kind = 0;
   bool recomputed = false;
-  bool rooted = false;    // in the root unit
-  std::size_t first = 0;  // of its tensors, among those of the virtual stage
+  bool rooted = false;      // in the root unit
+  std::size_t first = 0;    // of its tensors, among those of the virtual stage
+  std::int64_t layer = -1;  // from 0, along the model; -1: none of those that the pipeline divides
 };
 
 // Parameters of a kind of layer.
 struct KindParameters {
   std::vector<double> of_ops;  // those that have parameters
+  std::vector<int> ops;        // their indices in the kind's table
   double sum = 0;
 };
 
@@ -62,8 +66,8 @@ struct ReplayedRanks {
   [[nodiscard]] double parameters_of(const StageMember& member) const { return parameters[member.kind].sum; }
 };
 
-// Keeps a reference to the plan.
-ReplayedRanks replayed_ranks(const Plan& plan);
+// Keeps a reference to the plan. `sources`: with those of the tensors of its passes.
+ReplayedRanks replayed_ranks(const Plan& plan, Sources sources = Sources::none);
 
 // Returns the members of a rank's virtual stages.
 std::vector<std::vector<StageMember>> members_of(const ReplayedRanks& ranks, std::int64_t rank);

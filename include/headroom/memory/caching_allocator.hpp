@@ -30,6 +30,8 @@ class CachingAllocator {
 
   // Returns the bytes of a tensor's block: a multiple of 512, and 512 for zero bytes.
   [[nodiscard]] static std::int64_t block_bytes(Bytes tensor);
+  // Returns whether a block of so many bytes lies in the segments of small tensors.
+  [[nodiscard]] static bool is_small(std::int64_t block);
   // Allocates a block for a tensor.
   Block allocate(Bytes tensor, int stream) { return allocate_block(block_bytes(tensor), stream); }
   // Allocates a block of so many bytes. Expects a result of block_bytes().
@@ -41,6 +43,7 @@ class CachingAllocator {
   [[nodiscard]] std::int64_t address(Block block) const {
     return pieces_[static_cast<std::size_t>(block)].address;
   }
+  [[nodiscard]] bool expandable() const { return expandable_; }
   [[nodiscard]] Bytes reserved() const { return Bytes(static_cast<double>(reserved_)); }
   [[nodiscard]] Bytes allocated() const { return Bytes(static_cast<double>(allocated_)); }
   [[nodiscard]] Bytes most_allocated() const { return Bytes(static_cast<double>(most_allocated_)); }
