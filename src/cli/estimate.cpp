@@ -1,7 +1,10 @@
 #include "headroom/report/estimate.hpp"
 
+#include <fmt/format.h>
+
 #include "cli/capacity_flags.hpp"
 #include "cli/command.hpp"
+#include "cli/console.hpp"
 #include "cli/flags.hpp"
 #include "cli/follow_up.hpp"
 #include "cli/launch_file.hpp"
@@ -11,6 +14,8 @@
 #include "cli/recipe_flags.hpp"
 #include "cli/request_flags.hpp"
 #include "cli/system_flags.hpp"
+#include "headroom/answer/snapshot.hpp"
+#include "headroom/interop/memory_snapshot_writer.hpp"
 
 namespace headroom::cli {
 namespace {
@@ -24,8 +29,32 @@ struct EstimateFlags {
   bool peak = false;
   LaunchOutput launch;
   PageOutput page;
+  std::string snapshot;
   OutputFlags output;
 };
+
+PlannedSnapshot snapshot_or_reason(const Plan& plan) {
+  try {
+    return planned_snapshot(plan);
+  } catch (const InputError& error) {
+    throw InputError("--snapshot", error.problems().front().rule);
+  }
+}
+
+// Writes the memory snapshot of a plan, and says on stderr what it shows.
+void write_snapshot(const std::string& file, const Plan& plan) {
+  if (file.empty()) return;
+  const PlannedSnapshot planned = snapshot_or_reason(plan);
+  Output output({.file = file});
+  headroom::write_snapshot(planned.snapshot, [&](const std::string& bytes) { output.write(bytes); });
+  output.finish();
+  const std::int64_t others = planned.all_microbatches - planned.microbatches;
+  say(fmt::format("{} shows the allocator of PP rank {}{}: open it at https://pytorch.org/memory_viz", file,
+                  planned.rank,
+                  others > 0 ? fmt::format(" for {} of {} microbatches, which the others repeat",
+                                           planned.microbatches, planned.all_microbatches)
+                             : ""));
+}
 
 ExitCode estimate(const Command& command, EstimateFlags flags) {
   AllFlags all{flags.request, flags.system};
@@ -58,6 +87,7 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
   const Request& asked = account(reply.evaluation).request;
   const EstimateWords words{.estimate = estimate_command(flags.request, flags.system, asked),
                             .plan = plan_command(flags.request, flags.system, asked)};
+  write_snapshot(flags.snapshot, account(reply.evaluation));
   write_page(flags.page, [&](const Style& json) { return render(reply, words, json); });
   keep_asked(flags.page, flags.peak, is_asked(flags.launch), reply);
   write_launch(flags.launch, reply.launch, flags.output.file);
@@ -84,6 +114,10 @@ void add_estimate(Command program, ExitCode& exit_code) {
               "List the largest saved tensors of the peak rank. Each has the recomputation that frees it");
   add_launch_output(command, flags->launch, "Print script and configuration of a launch");
   add_views_output(command, flags->page);
+  command.in(topic::output)
+      .output("--snapshot", flags->snapshot,
+              "Write what PyTorch's allocator does in one iteration to FILE, a memory snapshot for "
+              "pytorch.org/memory_viz");
   answer.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
   add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);
