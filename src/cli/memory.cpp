@@ -1,41 +1,116 @@
 #include "cli/command.hpp"
+#include "cli/flags.hpp"
+#include "cli/launch_file.hpp"
 #include "cli/output.hpp"
+#include "cli/request_flags.hpp"
+#include "cli/system_flags.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/report/oom.hpp"
+#include "headroom/report/snapshot.hpp"
 
 namespace headroom::cli {
 namespace {
 
 struct MemoryFlags {
   std::string file;
+  FlagText script;
+  FlagText rank;
+  RequestFlags request;  // of the run, as are the flags below
+  SystemFlags system;
   OutputFlags output;
 };
 
-ExitCode memory(const MemoryFlags& flags) {
-  const Style style = style_of(flags.output);
+ExitCode explain_log(const MemoryFlags& flags, const Style& style) {
+  if (!flags.request.model.empty())
+    throw InputError(flags.file,
+                     "is no memory snapshot: leave out the run, which explains blocks of a snapshot");
   const std::optional<OomMessage> message = read_oom_log(flags.file);
   if (!message) {
     throw InputError(
         flags.file,
         "must hold a message of memory that ran out, such as \"CUDA out of memory. Tried to allocate "
-        "2.00 GiB\"");
+        "2.00 GiB\", or be a memory snapshot");
   }
   write(flags.output, render(diagnosed(*message), style));
   return ExitCode::done;
 }
 
+// The run that the flags describe, if they name one.
+std::optional<Request> request_of(const MemoryFlags& flags) {
+  if (flags.request.model.empty()) return std::nullopt;
+  std::vector<Problem> problems;
+  Request request = read_request(flags.request, problems);
+  read_system_flags(flags.system, request, problems);
+  use_stack_defaults(flags.request, request);
+  if (!problems.empty()) throw InputError(problems);
+  return request;
+}
+
+// The reply, whose errors name flags.
+SnapshotReply answered(const SnapshotQuestion& question, const MemoryFlags& flags) {
+  try {
+    return answer(question);
+  } catch (const InputError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems) {
+      if (problem.where == "snapshot") problem.where = "account of " + flags.request.model;
+      if (problem.where == "pipeline_rank") problem.where = "--pipeline-rank";
+    }
+    throw InputError(std::move(problems));
+  }
+}
+
+ExitCode explain_snapshot(const MemoryFlags& flags, const Style& style) {
+  SnapshotQuestion question{.snapshot = {}, .file = flags.file, .request = request_of(flags)};
+  std::vector<Problem> problems;
+  if (flags.rank) read_count("--pipeline-rank", flags.rank, question.rank.emplace(), problems, 0);
+  if (flags.rank && !question.request)
+    problems.push_back({"--pipeline-rank", "is of the run that the snapshot is from: add --script"});
+  if (!problems.empty()) throw InputError(problems);
+  question.snapshot = read_snapshot(flags.file);
+  write(flags.output, render(answered(question, flags), style));
+  return ExitCode::done;
+}
+
+ExitCode memory(const MemoryFlags& flags) {
+  const Style style = style_of(flags.output);
+  return is_pickle(flags.file) ? explain_snapshot(flags, style) : explain_log(flags, style);
+}
+
 }  // namespace
 
 void add_memory(Command program, ExitCode& exit_code) {
-  Command command =
-      program.add_command("memory", "Tells from a log why a run went out of memory, and what mends it");
+  Command command = program.add_command(
+      "memory", "Tells from a log why a run went out of memory, or what a memory snapshot holds");
   const auto flags = std::make_shared<MemoryFlags>();
-  command.option("log", flags->file, "LOG", "Log of a run, or the message alone; /dev/stdin for a pipe")
+  command
+      .option("log", flags->file, "LOG",
+              "Log of a run, or the message alone; /dev/stdin for a pipe. Or a snapshot of "
+              "torch.cuda.memory._dump_snapshot()")
       .required();
+  add_request_flags(command, flags->request);
+  command.find("model").required(false).describe(
+      "MODEL", "Model of the snapshot's run, whose tensors are matched to its blocks");
+  command.in(topic::launch_file)
+      .option("--script", flags->script, "FILE",
+              "Launch script or configuration of the snapshot's run, in place of MODEL");
+  command.in(topic::parallelism)
+      .option("--pipeline-rank", flags->rank, "N",
+              "PP rank that the snapshot is from (default: the one that reserves the most)");
+  add_system_flags(command, flags->system);
+  add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);
-  command.examples({"headroom memory slurm-1234.out", "headroom memory rank3.log --format json"});
-  command.footer("Exit code: 0 a message was found, 2 bad input.");
-  command.on_run([flags, &exit_code] { exit_code = memory(*flags); });
+  command.examples({"headroom memory slurm-1234.out", "headroom memory rank3.log --format json",
+                    "headroom memory snapshot.pickle --script train.sh --system dgx-h100-80g"});
+  command.footer("Exit code: 0 a message was found or a snapshot read, 2 bad input.");
+  command.on_run([flags, &exit_code] {
+    if (flags->script && !flags->request.model.empty())
+      throw InputError("--script", "stands in place of MODEL: leave one of them out");
+    if (flags->script) flags->request.model = *flags->script;
+    flags->request.verbose = flags->output.verbose;
+    if (!flags->request.model.empty()) take_launch_file(flags->request, flags->system);
+    with_places(flags->request, [&] { exit_code = memory(*flags); });
+  });
 }
 
 }  // namespace headroom::cli

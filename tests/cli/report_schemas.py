@@ -5,8 +5,10 @@ usage: report_schemas.py --bin DIR
 """
 import argparse
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import jsonschema
@@ -17,6 +19,8 @@ from validate_schemas import schema_of  # noqa: E402
 
 PAPER = ["gpt3-175b", "-t", "8", "-p", "8", "-m", "3", "--global-batch", "64"]
 KINDS = ["tests/cli/two_kinds.json", "-t", "4", "-p", "2", "--global-batch", "16", "--sp"]
+SHARDED = ["gpt2-small", "--system", "dgx-h100-80g", "-d", "2", "--zero", "1", "--global-batch", "2"]
+SNAPSHOT = Path(tempfile.gettempdir()) / f"headroom_report_schemas_{os.getpid()}.pickle"
 COMMANDS = {
     "plan": [
         ["gpt3-175b", "--devices", "64", "--global-batch", "64", "--timing"],
@@ -97,6 +101,10 @@ COMMANDS = {
         ["--samples", "tests/io/samples/headroom_measure.json", "--system", "dgx-h100-80g"],
         ["--samples", "tests/io/samples/kinds.json", "--system", "dgx-h100-80g"],
     ],
+    "memory_snapshot": [
+        [str(SNAPSHOT)],
+        [str(SNAPSHOT), *SHARDED],
+    ],
     "calibrate_samples": [
         ["tests/io/samples/sustained.json", "--base", "dgx-a100-80g"],
     ],
@@ -112,6 +120,7 @@ def main():
     parser.add_argument("--bin", type=Path, required=True)
     program = (parser.parse_args().bin / "headroom").resolve()
     violations = 0
+    printed(program, ["estimate", *SHARDED, "--no-suggestions", "--format", "json", "--snapshot", str(SNAPSHOT)])
     for command, calls in COMMANDS.items():
         schema = schema_of(program, command)
         kind = jsonschema.validators.validator_for(schema)
@@ -122,6 +131,7 @@ def main():
             if command == "estimate":
                 violations += unequal_sums(report)
         print(f"{command}: {len(calls)} reports")
+    SNAPSHOT.unlink()
     part = schema_of(program, "part")
     for command in ("sweep", "plan"):
         for flags in COMMANDS[command]:

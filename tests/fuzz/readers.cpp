@@ -11,10 +11,12 @@
 
 #include "cli/question.hpp"
 #include "headroom/answer/grid.hpp"
+#include "headroom/answer/snapshot_use.hpp"
 #include "headroom/answer/values.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/interop/hugging_face.hpp"
+#include "headroom/interop/memory_snapshot_writer.hpp"
 #include "headroom/interop/profile.hpp"
 #include "headroom/io/measurements_file.hpp"
 #include "headroom/io/model_file.hpp"
@@ -117,6 +119,18 @@ void fuzz_profile(std::string_view text) {
     const Profile profile = parse_profile(text, fuzzed_file, 8);
     for (const Sample& sample : profile.samples.samples)
       insist(sample.median > Seconds(0), "a time of nothing");
+  });
+}
+
+void fuzz_snapshot(std::string_view text) {
+  with_answer([&] {
+    const MemorySnapshot snapshot = parse_snapshot(text, "fuzzed.pickle");
+    std::string written;
+    write_snapshot(snapshot, [&](const std::string& part) { written += part; });
+    const MemorySnapshot again = parse_snapshot(written, "fuzzed.pickle");
+    insist(again.segments == snapshot.segments || snapshot.segments.empty(),
+           "segments that are not what was written");
+    insist(snapshot_use(again, "fuzzed.pickle").peak >= Bytes(0), "a peak below nothing");
   });
 }
 
@@ -265,31 +279,19 @@ void fuzz_question(std::string_view text) {
 }
 
 constexpr std::array readers{
-    FuzzedReader{"model", fuzz_model},
-    FuzzedReader{"system", fuzz_system},
-    FuzzedReader{"software", fuzz_software},
-    FuzzedReader{"source", fuzz_source},
-    FuzzedReader{"spreads", fuzz_spreads},
-    FuzzedReader{"measurements", fuzz_measurements},
-    FuzzedReader{"runs", fuzz_runs},
-    FuzzedReader{"samples", fuzz_samples},
-    FuzzedReader{"part", fuzz_part},
-    FuzzedReader{"values", fuzz_values},
-    FuzzedReader{"grid", fuzz_grid},
-    FuzzedReader{"quantity", fuzz_quantity},
-    FuzzedReader{"overrides", fuzz_overrides},
-    FuzzedReader{"fields", fuzz_fields},
-    FuzzedReader{"amounts", fuzz_amounts},
-    FuzzedReader{"profile", fuzz_profile},
-    FuzzedReader{"hub", fuzz_hub},
-    FuzzedReader{"run_yaml", fuzz_run_yaml},
-    FuzzedReader{"run_toml", fuzz_run_toml},
-    FuzzedReader{"run_json", fuzz_run_json},
-    FuzzedReader{"run_python", fuzz_run_python},
-    FuzzedReader{"script", fuzz_script},
-    FuzzedReader{"releases", fuzz_releases},
-    FuzzedReader{"recipes", fuzz_recipes},
-    FuzzedReader{"question", fuzz_question},
+    FuzzedReader{"model", fuzz_model},         FuzzedReader{"system", fuzz_system},
+    FuzzedReader{"software", fuzz_software},   FuzzedReader{"source", fuzz_source},
+    FuzzedReader{"spreads", fuzz_spreads},     FuzzedReader{"measurements", fuzz_measurements},
+    FuzzedReader{"runs", fuzz_runs},           FuzzedReader{"samples", fuzz_samples},
+    FuzzedReader{"part", fuzz_part},           FuzzedReader{"values", fuzz_values},
+    FuzzedReader{"grid", fuzz_grid},           FuzzedReader{"quantity", fuzz_quantity},
+    FuzzedReader{"overrides", fuzz_overrides}, FuzzedReader{"fields", fuzz_fields},
+    FuzzedReader{"amounts", fuzz_amounts},     FuzzedReader{"profile", fuzz_profile},
+    FuzzedReader{"snapshot", fuzz_snapshot},   FuzzedReader{"hub", fuzz_hub},
+    FuzzedReader{"run_yaml", fuzz_run_yaml},   FuzzedReader{"run_toml", fuzz_run_toml},
+    FuzzedReader{"run_json", fuzz_run_json},   FuzzedReader{"run_python", fuzz_run_python},
+    FuzzedReader{"script", fuzz_script},       FuzzedReader{"releases", fuzz_releases},
+    FuzzedReader{"recipes", fuzz_recipes},     FuzzedReader{"question", fuzz_question},
 };
 
 }  // namespace
