@@ -115,6 +115,14 @@ TEST_CASE("public files: layers that Megatron-LM would not divide, and Mamba by 
   CHECK(mamba.model->layer_kinds.front().architecture.parts == LayerParts::mixer);
 }
 
+TEST_CASE("public files: bars of a hybrid pattern are the stages of the run") {
+  const LaunchedRun run = script_run(
+      "--vocab-size 32000 --pipeline-model-parallel-size 2 --hybrid-layer-pattern 'M-|M*-|M-M|-M-'");
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 11);
+  CHECK(setting(run, "stage_layers") == "M-|M*-|M-M|-M-");
+}
+
 TEST_CASE("public files: GPT-NeoX ships partition_activations with every size") {
   const std::string text =
       "num_layers: 12\nhidden_size: 768\nnum_attention_heads: 12\nseq_length: 2048\n"

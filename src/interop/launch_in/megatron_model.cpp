@@ -302,6 +302,13 @@ void read_stages(const MegatronSettings& asked, RunBuilder& run) {
     if (p > 1 || text.find('|') != std::string::npos) run.set("stage_layers", text, layout);
     return;
   }
+  // Bars of a hybrid pattern end stages [core/models/hybrid/hybrid_layer_allocation.py].
+  if (const Written* const pattern = asked.first({"hybrid_layer_pattern", "hybrid_override_pattern"})) {
+    std::string text = text_of_values(*pattern);
+    std::erase(text, '\'');
+    if (pattern->unknown.empty() && text.find('|') != std::string::npos)
+      return run.set("stage_layers", text, pattern);
+  }
   // Layers of each stage [MindSpeed-LLM, core/pipeline_parallel/dynamic_pipeline_parallel.py].
   if (const Written* const list = asked.find("num_layer_list"); list != nullptr && p > 1) {
     if (!list->unknown.empty()) return asked.tell_unknown(*list, run, "stage_layers");
