@@ -278,7 +278,8 @@ OrderedJson estimate_json(const EstimateReply& report) {
   for (const Alternative& alternative : report.alternatives) {
     OrderedJson entry{{"changes", change_texts(alternative)},
                       {"devices", devices(alternative.plan.request.strategy)},
-                      {"peak_bytes", number(peak(alternative.plan))}};
+                      {"peak_bytes", number(peak(alternative.plan))},
+                      {"verdict", name_of(alternative.plan.verdict)}};
     if (alternative.plan.timing)
       entry["iteration_seconds"] = alternative.plan.timing->iteration.total.count();
     alternatives.push_back(std::move(entry));
