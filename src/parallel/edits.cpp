@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "headroom/core/expects.hpp"
-#include "headroom/core/joined.hpp"
 #include "headroom/core/reading.hpp"
 #include "headroom/parallel/layout_text.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
@@ -88,28 +87,6 @@ std::optional<Edits> edits_of_flags(std::string_view flags) {
   }
   if (awaits_value != nullptr) return std::nullopt;
   return edits;
-}
-
-Problem by_flag(const Problem& problem) {
-  Problem result = problem;
-  const auto is_field = [](const std::string& name) {
-    const StrategyField* const field = find_field(name);
-    return field != nullptr && field->name == name;
-  };
-  if (is_field(result.where)) result.where = flag_of(result.where);
-  for (std::size_t from = result.rule.find('`'); from != std::string::npos;) {
-    const std::size_t end = result.rule.find('`', from + 1);
-    if (end == std::string::npos) break;
-    const std::string name = result.rule.substr(from + 1, end - from - 1);
-    if (is_field(name)) {
-      const std::string flag = flag_of(name);
-      result.rule.replace(from, end - from + 1, flag);
-      from = result.rule.find('`', from + flag.size());
-    } else {
-      from = end;  // this backquote may open the next name
-    }
-  }
-  return result;
 }
 
 Edits edits_of(const Strategy& strategy, Strategy of) {

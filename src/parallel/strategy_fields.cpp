@@ -187,6 +187,28 @@ const StrategyField* find_field(std::string_view name) {
 
 std::string flag_of(std::string_view name) { return std::string(2, '-') + dashed(name); }
 
+Problem by_flag(const Problem& problem) {
+  Problem result = problem;
+  const auto is_field = [](const std::string& name) {
+    const StrategyField* const field = find_field(name);
+    return field != nullptr && field->name == name;
+  };
+  if (is_field(result.where)) result.where = flag_of(result.where);
+  for (std::size_t from = result.rule.find('`'); from != std::string::npos;) {
+    const std::size_t end = result.rule.find('`', from + 1);
+    if (end == std::string::npos) break;
+    const std::string name = result.rule.substr(from + 1, end - from - 1);
+    if (is_field(name)) {
+      const std::string flag = flag_of(name);
+      result.rule.replace(from, end - from + 1, flag);
+      from = result.rule.find('`', from + flag.size());
+    } else {
+      from = end;  // this backquote may open the next name
+    }
+  }
+  return result;
+}
+
 std::string short_flag_of(const StrategyField& field) {
   EXPECTS(!field.letter.empty());
   return std::string(field.letter.size() == 1 ? 1 : 2, '-').append(field.letter);

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "headroom/core/contains.hpp"
-#include "headroom/core/counts.hpp"
 #include "headroom/model/expert_groups.hpp"
 #include "headroom/model/expert_load.hpp"
 #include "headroom/parallel/context.hpp"

@@ -1,6 +1,5 @@
 #include "headroom/plan/plan.hpp"
 
-#include <string>
 #include <utility>
 
 #include "headroom/parallel/legality.hpp"

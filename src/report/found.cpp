@@ -1,6 +1,7 @@
 #include "report/found.hpp"
 
 #include "headroom/hardware/system.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "report/text.hpp"
 
 namespace headroom {

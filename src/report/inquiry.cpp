@@ -1,5 +1,6 @@
 #include "report/inquiry.hpp"
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/report/caveats.hpp"
 #include "headroom/report/compare.hpp"
 #include "report/strategy_flags.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "report/capacity.hpp"
 #include "report/compare_json.hpp"
 #include "report/estimate_json.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headroom/parallel/strategy_fields.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "headroom/report/caveats.hpp"
 #include "report/allocator.hpp"

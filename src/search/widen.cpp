@@ -61,10 +61,9 @@ class Widening {
     climb();
   }
 
-  // Searches divisions again with the dispatcher that makes a plan the fastest, if that is not the usual one: the best
-  // microbatch and virtual pipeline may be others. Another dispatcher gains a tenth of the time in some divisions and
-  // nothing in others. So those whose plans are the fastest with it are searched, whatever their order without it.
-  // Returns whether any is.
+  // Searches divisions again with the dispatcher of the fastest plan, unless it is the usual one: the best
+  // microbatch and virtual pipeline may then differ. A dispatcher may gain 10% in one division and nothing in
+  // another, so the divisions that are fastest with it are searched. Returns whether it searched any.
   bool search_with_dispatcher() {
     const std::vector<Dispatched> plans = dispatched();
     const Dispatcher dispatcher = plans.front().dispatcher;

@@ -198,7 +198,7 @@ TEST_CASE("widen: a space admits its own strategies, and no other sizes than it 
 }
 
 TEST_CASE("widen: divisions that another dispatcher makes the fastest are searched with it") {
-  // With all-to-alls, one stage on experts of 16 GPUs is not among the first eight plans.
+  // With alltoall, the division with PP 1 is not among the first eight plans.
   WideQuestion question = wide_question("gpt-oss-120b", "megatron-core-2025", 16, 64);
   question.base.model = with_attention(read_model("gpt-oss-120b"), question.base.software.attention_kernel);
   question.base.system = read_system("dgx-b200-180g");

@@ -1,5 +1,4 @@
-// How finely memory is counted, and the index of a value, op or buffer that does not exist: for op tables
-// and for what is counted of them.
+// Detail of op tables, and the index that stands for no value, op or buffer.
 #pragma once
 
 #include <array>

@@ -16,8 +16,8 @@
 namespace headroom {
 
 // Dtype of the layers' frozen linears. nf4: 4 bits a weight, an 8-bit maximum for every 64 weights, and an
-// FP32 maximum for every 256 of these maxima. nf4_single: an FP32 maximum for every 64 weights. int8: 8 bits a
-// weight; the FP32 maximum of each row is left out. A GEMM's weights are converted to BF16 at each use
+// FP32 maximum for every 256 of these maxima. nf4_single: an FP32 maximum for every 64 weights. int8: 8 bits
+// a weight; the FP32 maximum of each row is left out. A GEMM's weights are converted to BF16 at each use
 // [arXiv:2305.14314, double quantization; arXiv:2208.07339; bitsandbytes].
 enum class BaseDtype : std::uint8_t { bf16, nf4, nf4_single, int8 };
 

@@ -1,5 +1,5 @@
-// Precision of a model's linears, and what of the model beside them is in it. precision_ops.hpp writes it
-// into op tables.
+// Precision of a model's linears, and its scope: other parts of the model that use it. precision_ops.hpp
+// applies both to op tables.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ constexpr bool is_narrow(Precision precision) { return is_narrow(row_of(precisio
 // Returns the dtype of the factors in most of a model's GEMMs. Utilization is measured against its peak.
 constexpr Dtype compute_dtype(Precision precision) { return row_of(precision).dtype; }
 
-// Parts of a model in its precision beside the linears of layers, and layers that are not.
+// Parts of a model that use its precision besides the linears of layers, and layers that stay at 16 bits.
 struct PrecisionScope {
   std::int64_t bf16_layers_at_start = 0;  // all of them at 16 bits [Megatron-LM, --first-last-layers-bf16]
   std::int64_t bf16_layers_at_end = 0;
@@ -69,7 +69,7 @@ constexpr bool has_bf16_layers(const PrecisionScope& scope) {
   return scope.bf16_layers_at_start > 0 || scope.bf16_layers_at_end > 0;
 }
 
-// Returns whether Transformer Engine has attention in the recipe [pytorch/attention/dot_product_attention].
+// Returns whether Transformer Engine supports attention in the recipe [pytorch/attention/dot_product_attention].
 constexpr bool multiplies_attention(Precision precision) {
   return precision == Precision::fp8 || precision == Precision::fp8_delayed || precision == Precision::mxfp8;
 }

@@ -1,11 +1,11 @@
-// Precision of a model's linears: the dtype of GEMMs in its layers, the dtype of their saved inputs, and what
-// stays at 16 bits. A policy rewrites the op table of a layer once, before anything reads it.
+// Applies a precision to the op table of a layer, once, before anything reads it: the dtype of GEMMs, the
+// dtype of their saved inputs, and what stays at 16 bits.
 //
-//   in the type   the GEMMs of all linears of layers and of their experts, forward and backward; what they
+//   narrow        the GEMMs of all linears of layers and of their experts, forward and backward; what they
 //                 save of their inputs: one copy, for the GEMM with the output's gradient
 //   at 16 bits    the residual stream, the inputs of normalizations and of activations, q, k, v and the
 //                 context; embedding, output layer, router, and the GEMMs of attention; weight gradients
-//   by its scope  attention and the output layer may be in the type too; layers at either end of the model,
+//   by its scope  attention and the output layer may be narrow too; layers at either end of the model,
 //                 or some linears of all layers, may be at 16 bits
 //
 // A copy is a separate tensor. If something else saves its original, both exist: the context takes 2 + 1
@@ -63,6 +63,7 @@ constexpr bool keeps_original(const Op& op) {
   return multiplies_narrow(op) && op.saves.size() > 0 && op.saves[0].value == op.inputs[0];
 }
 
+// Returns the table with its linears, and the copies that they save, in the precision.
 HEADROOM_VECTOR_CONSTEXPR OpTable with_precision(OpTable table, Precision precision) {
   const PrecisionRow& row = row_of(precision);
   if (!is_narrow(row.dtype)) return table;

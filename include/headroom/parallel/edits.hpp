@@ -1,5 +1,5 @@
-// Assignments of values to fields of a strategy and its workload: as changes to try, as recipes set them, and as
-// flags.
+// Edits: assignments of values to fields of a strategy and its workload. Changes, recipes and flags are lists
+// of edits.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom/core/error.hpp"
 #include "headroom/parallel/strategy.hpp"
 
 namespace headroom {
@@ -29,17 +28,13 @@ std::string apply(const Edit& edit, Strategy& strategy, Workload& workload);
 // Applies edits one after the other. Expects values that the fields accept.
 void apply(const Edits& edits, Strategy& strategy, Workload& workload);
 
-// Returns edits as flags, with long names ("--recompute full --recompute-layers 2") or letters ("-t 8 --sp").
 enum class FlagNames : std::uint8_t { long_names, letters };
+// Returns edits as flags, with long names ("--recompute full --recompute-layers 2") or letters ("-t 8 --sp").
 std::string flags_of(const Edits& edits, FlagNames names = FlagNames::long_names);
 
 // Returns the edits that flags_of() writes as this text, or nothing if it is no such text. Values are not
 // checked.
 std::optional<Edits> edits_of_flags(std::string_view flags);
-
-// Returns a problem with its fields as flags: `where`, if it names a field, and fields in backquotes in its
-// rule.
-Problem by_flag(const Problem& problem);
 
 // Returns the edits that turn `of` into a strategy. Parallel sizes and microbatch always get an edit; other
 // fields only if the edits before do not imply them.

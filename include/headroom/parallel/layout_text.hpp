@@ -28,7 +28,7 @@ std::variant<WrittenLayout, std::string> read_layout(std::string_view text);
 // --pipeline-model-parallel-layout, or of --hybrid-layer-pattern with bars between stages.
 std::optional<std::vector<std::int64_t>> megatron_stages(std::string_view text);
 
-// What stands for no layers of one's own, over those of a launch file.
+// Value that removes the stage layers of a launch file: stages are then as even as possible.
 inline constexpr std::string_view even_stages = "even";
 
 }  // namespace headroom

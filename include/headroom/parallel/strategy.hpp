@@ -210,6 +210,7 @@ Recomputation set_apart(const Recomputation& recompute, const Offload& offload);
 // and no list is given, each stage from the last but one backwards gets one more layer. Early ranks hold the
 // most microbatches, and the last stage holds the output layer.
 std::vector<std::int64_t> layers_by_stage(std::int64_t layers, const Strategy& strategy);
+
 template <>
 inline constexpr std::array<Spelling<RecomputeMethod>, 2> spellings<RecomputeMethod>{{
     {RecomputeMethod::block, "block"},

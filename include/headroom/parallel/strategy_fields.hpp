@@ -5,10 +5,8 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -314,6 +312,10 @@ const StrategyField* find_field(std::string_view name);
 // Returns the long flag of a field: "--tensor-parallel" for tensor_parallel. Works for any name with
 // underscores.
 std::string flag_of(std::string_view name);
+
+// Returns a problem with its fields as flags: `where`, if it names a field, and fields in backquotes in its
+// rule.
+Problem by_flag(const Problem& problem);
 
 // Returns the short flag of a field: "-t", "--sp". Expects a field with a letter.
 std::string short_flag_of(const StrategyField& field);

@@ -72,6 +72,7 @@ inline LayerChoices layer_choices(const Transformer& model, const Strategy& stra
           .kernels = kernels,
           .vocabulary = vocabulary_parallel(model, strategy, software)};
 }
+// Returns the layers of a model with the op tables that a strategy runs, adapters included.
 inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
                              const Software& software = {}) {
   const CrossEntropy loss =
@@ -83,6 +84,7 @@ inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
 // Returns the op table of the first kind of layers, which is every layer's if all are alike.
 OpTable layer_table(const Transformer& model, const Strategy& strategy);
 
+// Returns how a strategy divides the values of op tables.
 Sharding sharding_of(const Transformer& model, const Strategy& strategy);
 // Returns the sharding of one kind of layers, which may have fewer key/value heads than there are TP ranks
 // even if the model has not.

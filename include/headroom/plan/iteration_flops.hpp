@@ -16,6 +16,7 @@ using RecomputedParts = FixedVector<double, most_kinds>;
 RecomputedParts recomputed_parts(const ModelLayers& layers, const Strategy& strategy,
                                  const ScheduleShape& shape, const ReplayedSchedule& schedule);
 
+// Returns the FLOPs that the model needs, and those of `recomputed` parts of the passes of each kind.
 IterationFlops iteration_flops(const Transformer& model, const ModelLayers& layers, const Strategy& strategy,
                                const Workload& workload, const RecomputedParts& recomputed);
 // Returns the FLOPs that the model needs, without recomputation.

@@ -19,6 +19,7 @@
 
 namespace headroom {
 
+// Returns the shape of a strategy's schedule for the microbatches of a data-parallel rank.
 ScheduleShape schedule_shape(const Strategy& strategy, std::int64_t microbatches);
 
 // Returns the forward passes that a rank runs before its first backward pass. Expects a schedule without

@@ -12,9 +12,7 @@
 // (exchange_loss() of time/collective.hpp).
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "headroom/schedule/order.hpp"
 #include "headroom/schedule/times.hpp"

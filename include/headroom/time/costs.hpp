@@ -1,5 +1,6 @@
 // Costs on one rank, for one microbatch, as values: of a pass, a layer, a virtual stage and a whole model,
-// and times of the exchanges beside passes. op_cost.hpp to unit_exchanges.hpp work them out.
+// and times of the exchanges beside passes. op_cost.hpp, layer_cost.hpp, stage_time.hpp and
+// unit_exchanges.hpp compute them.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,6 @@
 // gradients leaves when it is reduced.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 

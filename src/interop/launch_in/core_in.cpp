@@ -424,10 +424,6 @@ void take_training_data(std::vector<Written>& written) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // Adds the settings of None that drop_nones() looks for, which flattened() leaves out.
 void add_nones(const TreeNode& node, const std::string& path, const std::string& file,
                std::vector<Written>& written) {

@@ -149,7 +149,7 @@ void take_changed_model(const std::string& name, TreeRun& run) {
   const EmbeddedFile* const file = find_embedded("model", name);
   if (file == nullptr) return;
   const Transformer model = parse_model(file->text, std::string(file->path));
-  if (!model.layer_kinds.empty()) return;  // sizes of which kind?
+  if (!model.layer_kinds.empty()) return;  // the file does not say which kind it changes
   struct Size {
     std::string_view path;
     std::string_view name;

@@ -187,7 +187,8 @@ std::string plain_name(const std::string& name) {
   return without_meta(lower_case(name.substr(name.rfind('/') + 1)));
 }
 
-// In a folder above the file too, from which it is trained: "examples/train_full/qwen3.yaml".
+// Looks beside the file, then in the two folders above it: examples/train_full/qwen3.yaml is run from the
+// folder above examples.
 std::string config_beside(const std::string& name, const std::string& file) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(file).parent_path();

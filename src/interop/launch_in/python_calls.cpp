@@ -160,7 +160,7 @@ PythonPointer Python::variable_of(const PythonPointer& name, const PythonPointer
   const auto given = environment_.find(name->text);
   if (given != environment_.end() && given->second.find("${") == std::string::npos)
     return python_value(PythonKind::text, given->second, line);
-  // Launchers set these; what else is set outside, if at all, is not in a plain run.
+  // Launchers set these. Any other variable keeps its default unless a script sets it.
   constexpr std::array<std::string_view, 9> of_launchers{
       "WORLD_SIZE", "RANK",   "LOCAL_RANK",     "LOCAL_WORLD_SIZE",    "NODE_RANK",
       "GROUP_RANK", "NNODES", "NPROC_PER_NODE", "CUDA_VISIBLE_DEVICES"};

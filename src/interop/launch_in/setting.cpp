@@ -11,7 +11,6 @@
 #include "headroom/core/contains.hpp"
 #include "headroom/core/expects.hpp"
 #include "headroom/core/joined.hpp"
-#include "headroom/core/reading.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "interop/launch_in/absent_parts.hpp"
 #include "io/file_formats.hpp"
@@ -62,7 +61,7 @@ const StrategyField* field_named(std::string_view name) {
 
 // Whether two names differ by one letter: more, less or other.
 bool is_slip(std::string_view x, std::string_view y) {
-  if (x.front() != y.front()) return false;  // "patch_size" is meant
+  if (x.front() != y.front()) return false;  // --patch-size is no slip of --batch-size
   if (x.size() < y.size()) std::swap(x, y);
   const std::size_t start =
       static_cast<std::size_t>(std::mismatch(y.begin(), y.end(), x.begin()).first - y.begin());

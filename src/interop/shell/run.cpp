@@ -455,8 +455,8 @@ void Interpreter::start(const std::vector<Value>& words, const Node& node) {
     const bool script = any_ends_with(".sh");
     const bool python = any_ends_with(".py");
     constexpr std::size_t most_variables = 200;
-    for (const auto& [name, variable] :
-         state_.variables) {  // which the script may take, behind those of its own
+    // A bash script sees all variables, behind those of its own; a Python program sees the exported ones.
+    for (const auto& [name, variable] : state_.variables) {
       if (started.environment.size() >= most_variables) break;
       const auto item = variable.items.find(0);
       if (item == variable.items.end() || !(script || (python && exported_.contains(name)))) continue;
