@@ -273,6 +273,9 @@ TEST_CASE("launch needs: a sequence of a prompt and an answer is as long as both
       "--per_device_train_batch_size 2 --max_source_length 256 --max_target_length 1024";
   CHECK(value_in(of_script(lengths), "sequence") == "1280");
   CHECK(value_in(of_script(lengths + " --max_seq_length 512"), "sequence") == "512");
+  const std::string huge = " --max_source_length 9000000000000000000 --max_target_length 9000000000000000000";
+  CHECK_THROWS_WITH_AS(of_script(lengths + huge), doctest::Contains("must be between 0 and 2147483647"),
+                       InputError);
 }
 
 }  // namespace headroom::tests::launch_needs

@@ -165,6 +165,9 @@ TEST_CASE("public files: nanotron's StarCoder2 has sizes that follow from others
   CHECK(run.model->architecture.tied_embeddings);
   CHECK(run.model->architecture.positions == Positions::rotary);
   CHECK(run.model->architecture.activation == Activation::gelu);
+  CHECK(yaml_run(start).model->key_value_heads == 1);  // multi_query, if neither is written
+  CHECK_THROWS_WITH_AS(yaml_run(start + "    grouped_query: true\n"), doctest::Contains("needs num_kv_heads"),
+                       InputError);
   const LaunchedRun other = yaml_run(start + "    multi_query: true\n    intermediate_size: 9216\n");
   REQUIRE(other.model);
   CHECK(other.model->feedforward == 9216);

@@ -243,6 +243,9 @@ Trainer(model=model, args=args)
   const std::string file = folder.with("train.py", text);
   const LaunchedRun plain = read_launched_run(file);
   CHECK(value_in(plain, "micro_batch") == "2");
+  // What the script sets itself stands over what is given.
+  const std::string sets = folder.with("sets.py", "import os\nos.environ[\"BATCH\"] = \"5\"" + text);
+  CHECK(value_in(read_launched_run(sets, {.environment = {{"BATCH", "4"}}}), "micro_batch") == "5");
   CHECK(value_in(plain, "global_batch") == "8");
   REQUIRE(plain.model);
   CHECK(plain.model->name == "qwen3-8b");
@@ -343,7 +346,7 @@ TEST_CASE("trainer script: matrices that LLaMA-Factory trains beside adapters ar
       folder.with("run.yaml",
                   "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\ntemplate: qwen\n"
                   "cutoff_len: 1024\nadditional_target: embed_tokens,lm_head\n"));
-  CHECK(says(whole, "additional_target: embed_tokens,lm_head: whole matrices"));
+  CHECK(says(whole, "additional_target: embed_tokens,lm_head: modules trained in full"));
 }
 
 TEST_CASE("trainer script: a model's folder is found from a folder above the configuration") {
@@ -364,7 +367,7 @@ TEST_CASE("trainer script: LLaMA-Factory's FP8 is named as left out") {
       read_launched_run(folder.with("run.yaml",
                                     "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\n"
                                     "cutoff_len: 1024\nfp8: true\nfp8_backend: torchao\n"));
-  CHECK(says(run, "fp8: true: matrices are read as of 16 bits"));
+  CHECK(says(run, "fp8: true: GEMMs are modelled in BF16"));
 }
 
 }  // namespace headroom::tests

@@ -35,10 +35,14 @@ void take_starcoder2(TreeRun& run, const std::string& at) {
   builder.member("tied_embeddings", true, nullptr);
   const std::int64_t width = run.count(at + "hidden_size").value_or(0);
   member_if(builder, "feedforward", 4 * width);
-  if (run.on(at + "grouped_query"))
+  const Written* const grouped = run.find(at + "grouped_query");
+  if (grouped != nullptr && is_on(*grouped)) {
+    if (run.on(at + "multi_query")) builder.problem(*grouped, "cannot be used with multi_query");
+    if (!run.has(at + "num_kv_heads")) builder.problem(*grouped, "needs num_kv_heads");
     take_size(run, "key_value_heads", {at + "num_kv_heads"});
-  else if (run.on(at + "multi_query"))
+  } else if (!run.is_open({at + "grouped_query"})) {
     builder.member("key_value_heads", 1, run.find(at + "multi_query"));
+  }
   take_size(run, "window", {at + "sliding_window_size"});
 }
 

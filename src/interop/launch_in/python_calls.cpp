@@ -140,6 +140,7 @@ PythonPointer Python::known_call(Frame& f, const std::string& name, const Python
     return copy;
   }
   if (PythonPointer number = known_number(name, arguments, line)) return number;
+  if (name == "int" && arguments.size() > 1) return unknown_value("int()", line);  // in another base
   if ((name == "int" || name == "float") && first && first->kind == PythonKind::text) {
     auto number = python_value(PythonKind::number, first->text, line);
     if (number_in(number)) return number;
@@ -153,6 +154,17 @@ PythonPointer Python::known_call(Frame& f, const std::string& name, const Python
   }
   if (last == "parse_args" || last == "parse_known_args") return parsed_flags(line);
   return nullptr;
+}
+
+bool Python::sets_variable(Frame at, const PythonPointer& value) {
+  if (!take(at, ".") || token(at).text != "environ") return false;
+  ++at.at;
+  if (!take(at, "[")) return false;
+  const PythonPointer name = expression(at);
+  if (name->kind != PythonKind::text || !take(at, "]")) return false;
+  const bool known = value->kind == PythonKind::text;
+  environment_.insert_or_assign(name->text, known ? value->text : "${}");
+  return true;
 }
 
 PythonPointer Python::variable_of(const PythonPointer& name, const PythonPointer& otherwise,

@@ -319,6 +319,7 @@ class Python {
       (f.locals != nullptr ? *f.locals : f.module.names)[name] = std::move(value);
       return;
     }
+    if (name == "os" && sets_variable(at, value)) return;
     PythonPointer holder = look_up(f, name, token(at).line);
     // An attribute of what is not known changes nothing that is read here: "torch.backends.cuda.x = True".
     if (holder->kind == PythonKind::unknown && is_sign(at, "."))
@@ -467,7 +468,6 @@ class Python {
   // Returns the value of a call whose meaning is known, or null.
   PythonPointer known_call(Frame& f, const std::string& name, const PythonPointer& self,
                            const Arguments& arguments, std::int64_t line);
-  // Returns an object that keeps a call's name and arguments.
   PythonPointer kept_call(const std::string& name, const Arguments& arguments, std::int64_t line);
   PythonPointer look_up(Frame& f, std::string_view name, std::int64_t line);
   static PythonPointer operate(const std::string& sign, const PythonPointer& left, const PythonPointer& right,
@@ -477,6 +477,7 @@ class Python {
                                 const PythonPointer& right, std::int64_t line);
   // A variable of os.environ; `otherwise`: where it is not set, may be null.
   PythonPointer variable_of(const PythonPointer& name, const PythonPointer& otherwise, std::int64_t line);
+  bool sets_variable(Frame at, const PythonPointer& value);  // environ[NAME] = value, behind "os"
   // Flags of argparse with their defaults.
   PythonPointer parsed_flags(std::int64_t line);
   static PythonPointer formatted(Frame& f, const PythonToken& text, Python& python);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -79,8 +81,14 @@ bool take_prompt_and_answer(TreeRun& run) {
   if (!run.has("max_source_length") || !run.has("max_target_length")) return false;
   const auto prompt = run.count({"max_source_length"}, "sequence");
   const auto answer = run.count({"max_target_length"}, "sequence");
-  if (!prompt || !answer || *prompt <= 0 || *answer <= 0) return false;
+  if (!prompt || !answer) return false;
   const Written* const from = run.find("max_target_length");
+  constexpr std::int64_t most =
+      std::numeric_limits<std::int32_t>::max();  // of each, so that the sum is exact
+  if (*prompt < 0 || *answer < 0 || *prompt > most || *answer > most) {
+    run.builder().problem(*from, fmt::format("and max_source_length must be between 0 and {}", most));
+    return true;
+  }
   run.builder().set("sequence", std::to_string(*prompt + *answer), from);
   run.builder().assume(fmt::format("a sequence is a prompt and its answer: {} + {} tokens", *prompt, *answer),
                        from);
@@ -155,13 +163,13 @@ void take_quantization(TreeRun& run, const TrainerNames& names, bool adapter) {
   if (adapter && four != nullptr && is_on(*four)) builder.set("base_dtype", base, four);
   if (adapter && by_bits) builder.set("base_dtype", base, bits);
   if (adapter && eight != nullptr && is_on(*eight)) builder.set("base_dtype", "int8", eight);
+  const bool by_eight = bits != nullptr && text_of_values(*bits) == "8";
+  if (adapter && by_eight) builder.set("base_dtype", "int8", bits);
   // Such a checkpoint's config.json has the quantization, with nested constants, which transformers then
   // loads [transformers, quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs].
   if (const Written* const model = run.find_path(names.model);
       adapter && model != nullptr && lower_case(text_of_values(*model)).ends_with("-bnb-4bit"))
     builder.set("base_dtype", "nf4", model);
-  const bool by_eight = bits != nullptr && text_of_values(*bits) == "8";
-  if (adapter && by_eight) builder.set("base_dtype", "int8", bits);
   if (bits != nullptr && !by_bits && !by_eight)
     builder.leave_out(*bits, "frozen linears of these bits: they are counted in bf16");
   for (const Written* const quantized : {four, eight}) {
