@@ -100,14 +100,16 @@ TimeBelief belief_in(const Contenders& contenders, const Request& base) {
                contenders.measurements);
 }
 
-// Puts simpler strategies in the place of the first plans that are equal to the fastest within noise.
-void simplify(std::vector<Candidate>& plans, const Request& base, const Space& space) {
+// Puts simpler strategies in the place of the first plans that are equal to the fastest within noise. Ranked by
+// time, a plan gives way only to one that takes less: few plans are searched with every choice.
+void simplify(std::vector<Candidate>& plans, const Request& base, const Space& space, RankedBy by) {
   constexpr std::size_t most_simplified = 4;
   const SharedErrors& errors = embedded_spreads().shared;
   const Candidate fastest = plans.front();
   for (std::size_t i = 0; i < std::min(plans.size(), most_simplified); ++i) {
     if (!equal_within_noise(plans[i], fastest, errors)) continue;
     Candidate simpler = simplified(base, space, plans[i], errors);
+    if (by == RankedBy::time && simpler.iteration >= plans[i].iteration) continue;
     // A change may have led to the division of another plan.
     const bool is_others = std::any_of(plans.begin(), plans.end(), [&](const Candidate& other) {
       return &other != &plans[i] && division_of(other.strategy) == division_of(simpler.strategy);
@@ -149,7 +151,7 @@ PlanChoice choose(std::vector<Candidate>& plans, const std::vector<Candidate>& f
   Contenders contenders{.all = {plans.begin(), end}, .measurements = {}};
   plans.erase(plans.begin(), end);
   PlanChoice choice{.by = question.by};
-  if (question.by == RankedBy::preference) simplify(contenders.all, base, space);
+  simplify(contenders.all, base, space, question.by);
   // The fastest is ranked beside its simpler form, and is no plan of its own unless it comes first.
   const bool was_simplified = !holds(contenders.all, fastest.strategy);
   if (was_simplified) contenders.all.push_back(fastest);

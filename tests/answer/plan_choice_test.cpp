@@ -35,6 +35,16 @@ TEST_CASE("plan: the chosen plan is even unless no even one is within 3%, and --
   CHECK(odds <= 1 + 1e-9);
 }
 
+TEST_CASE("plan: --exact is never slower than the preferred plan, also where a simpler one is faster") {
+  const auto it = searched("llama-3-8b", "dgx-h100-80g", "megatron-core-2025", 8, 64);
+  Space space = it.space;
+  space.breadth = Breadth::wide;
+  const PlanReply robust = answer(PlanQuestion{.base = it.base, .space = space});
+  const PlanReply exact =
+      answer(PlanQuestion{.base = it.base, .space = space, .choice = {.by = RankedBy::time, .measured = {}}});
+  CHECK(exact.result.plans.front().iteration <= robust.result.plans.front().iteration);
+}
+
 TEST_CASE("a sweep of plans chooses as plan does") {
   const auto it = searched("gpt-22b", "dgx-a100-80g", "megatron-core-2025", 8, 16);
   Space space = it.space;
