@@ -4,15 +4,21 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "headroom/core/counts.hpp"
-#include "headroom/memory/caching_allocator.hpp"
+#include "headroom/plan/allocator_trace.hpp"
 
 namespace headroom {
 namespace {
 
-bool has_part(const BlockGroup& group, BlockPart part) { return group.place.starts_with(name_of(part)); }
+// A planned block's place is its part, and the op in parentheses if it is of one.
+bool has_part(const BlockGroup& group, BlockPart part) {
+  const std::string_view name = name_of(part);
+  if (!group.place.starts_with(name)) return false;
+  return group.place.size() == name.size() || group.place.substr(name.size()).starts_with(" (");
+}
 
 // Lives are compared only as far as both are known. Short and long ones blur: a last layer's activations live
 // shortly.
@@ -43,7 +49,7 @@ class SnapshotMatching {
     }
   }
 
-  // Matches what the account has as one block of an op with blocks of so many bytes of each parameter. A
+  // Matches what the prediction has as one block of an op with blocks of so many bytes of each parameter. A
   // predicted block counts as matched once its first piece is.
   void match_pieces(BlockPart part, double whole, double piece, const std::string& name, bool first) {
     if (piece <= 0 || piece >= whole) return;
@@ -58,7 +64,7 @@ class SnapshotMatching {
             std::abs(real(use_.groups[i].each) - bytes) > 512)
           continue;
         const std::int64_t count = std::min(left_[i], wanted);
-        add(i, name + " " + predicted.place.substr(name_of(part).size() + 1), count);
+        add(i, name + predicted.place.substr(name_of(part).size()), count);
         wanted -= count;
         if (first) open_[k] -= count;
       }

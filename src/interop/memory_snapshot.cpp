@@ -130,8 +130,10 @@ class SnapshotReading {
       if (first.kind == PickleKind::dict) frames = pickle_.find(first, "frames");
     }
     if (frames == nullptr || frames->kind == PickleKind::none) return 0;
-    const auto known = stack_places_.find(frames->place);
-    if (known != stack_places_.end() && frames->kind == PickleKind::list) return known->second;
+    if (frames->kind == PickleKind::list) {
+      const auto known = stack_places_.find(frames->place);
+      if (known != stack_places_.end()) return known->second;
+    }
     std::vector<std::uint32_t> stack;
     each(*frames, place + "/frames",
          [&](const PickleValue& frame, std::size_t) { stack.push_back(frame_of(frame, place)); });
@@ -154,8 +156,10 @@ class SnapshotReading {
                               .stack = stack_of(dict, place),
                               .blocks = {}};
       if (const PickleValue* const pool = pickle_.find(dict, "segment_pool_id");
-          pool != nullptr && pool->kind == PickleKind::tuple && pickle_.items(*pool).size() == 2) {
-        for (std::size_t part = 0; part < 2; ++part) segment.pool[part] = pickle_.items(*pool)[part].integer;
+          pool != nullptr && pool->kind == PickleKind::tuple) {
+        const std::vector<PickleValue>& parts = pickle_.items(*pool);
+        if (parts.size() == 2 && parts[0].kind == PickleKind::integer && parts[1].kind == PickleKind::integer)
+          segment.pool = {parts[0].integer, parts[1].integer};
       }
       if (segment.device < 0 || segment.device >= most_devices)
         fail(place + "/device", fmt::format("must be from 0 to {}", most_devices - 1));

@@ -1,4 +1,6 @@
 // Memory snapshots of plans, and what they say when they are read as a run's.
+#include "headroom/answer/snapshot.hpp"
+
 #include <string>
 
 #include <doctest/doctest.h>
@@ -163,25 +165,33 @@ TEST_CASE("snapshot: without a trace, what it holds counts as the peak") {
 }
 
 TEST_CASE("snapshot: buffers that hold a whole part, and moments of their own, are matched") {
-  const Request request = piped();
-  const Plan plan = account(settled(evaluate(request)));
-  const ModelState& state = plan.ranks[plan.allocator->rank].state;
-  MemorySnapshot run;
-  SnapshotSegment segment{.address = 0, .size = 0, .blocks = {}};
-  const auto add = [&](double bytes) {
-    const auto size = static_cast<std::int64_t>(bytes / 512) * 512;
-    segment.blocks.push_back(
-        {.address = segment.size, .size = size, .requested = size, .state = SnapshotState::allocated});
-    segment.size += size;
-  };
-  add(state.weights.count());
-  add(state.gradients.count());
-  for (int i = 0; i < 3; ++i) add(state.optimizer.count() / 3);
-  run.segments = {segment};
-  const SnapshotReply reply =
-      answer(SnapshotQuestion{.snapshot = run, .file = "run.pickle", .request = request});
-  REQUIRE(reply.match);
-  CHECK(reply.match->matched == reply.use.peak);
+  const Request one_block{.model = read_model("gpt2-small"),
+                          .system = read_system("dgx-a100-80g"),
+                          .software = read_software(
+                              "megatron-deepspeed-2022"),  // its optimizer state is one block from the start
+                          .strategy = {.data_parallel = 2, .data_sharding = DataSharding::zero1},
+                          .workload = {.global_batch = 2, .sequence = 1024}};
+  for (const Request& request : {piped(), one_block}) {
+    const Plan plan = account(settled(evaluate(request)));
+    const ModelState& state = plan.ranks[plan.allocator->rank].state;
+    MemorySnapshot run;
+    SnapshotSegment segment{.address = 0, .size = 0, .blocks = {}};
+    const auto add = [&](double bytes) {
+      const auto size = static_cast<std::int64_t>(bytes / 512) * 512;
+      segment.blocks.push_back(
+          {.address = segment.size, .size = size, .requested = size, .state = SnapshotState::allocated});
+      segment.size += size;
+    };
+    add(state.weights.count());
+    // A gradient buffer of the size of a state that is one block would be taken for it.
+    if (state.gradients != state.optimizer) add(state.gradients.count());
+    for (int i = 0; i < 3; ++i) add(state.optimizer.count() / 3);
+    run.segments = {segment};
+    const SnapshotReply reply =
+        answer(SnapshotQuestion{.snapshot = run, .file = "run.pickle", .request = request});
+    REQUIRE(reply.match);
+    CHECK(reply.match->matched == reply.use.peak);
+  }
 }
 
 }  // namespace headroom

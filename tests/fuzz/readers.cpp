@@ -128,9 +128,12 @@ void fuzz_snapshot(std::string_view text) {
     std::string written;
     write_snapshot(snapshot, [&](const std::string& part) { written += part; });
     const MemorySnapshot again = parse_snapshot(written, "fuzzed.pickle");
-    insist(again.segments == snapshot.segments || snapshot.segments.empty(),
-           "segments that are not what was written");
-    insist(snapshot_use(again, "fuzzed.pickle").peak >= Bytes(0), "a peak below nothing");
+    insist(again.segments == snapshot.segments && again.traces == snapshot.traces,
+           "segments or traces that are not what was written");
+    const SnapshotUse use = snapshot_use(again, "fuzzed.pickle");
+    Bytes groups;
+    for (const BlockGroup& group : use.groups) groups += total(group);
+    insist(groups == use.peak, "groups that do not add up to the peak");
   });
 }
 
