@@ -144,8 +144,9 @@ PlannedSnapshot planned_snapshot(const Plan& plan, std::optional<std::int64_t> a
   const std::size_t rank = asked ? index(*asked) : plan.allocator ? plan.allocator->rank : plan.peak_rank;
   const std::variant<AllocatorTrace, std::string_view> traced = allocator_trace(plan, std::int64_t(rank));
   if (const auto* const reason = std::get_if<std::string_view>(&traced)) {
-    throw InputError(
-        "snapshot", "is not available: PyTorch's allocator is not followed, because " + std::string(*reason));
+    throw InputError("snapshot",
+                     "not available: Headroom does not model PyTorch's allocator for this plan, because " +
+                         std::string(*reason));
   }
   const auto& trace = std::get<AllocatorTrace>(traced);
   return {.rank = rank,

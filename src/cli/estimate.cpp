@@ -51,7 +51,7 @@ void write_snapshot(const std::string& file, const Plan& plan) {
   const std::int64_t others = planned.all_microbatches - planned.microbatches;
   say(fmt::format("{} shows the allocator of PP rank {}{}: open it at https://pytorch.org/memory_viz", file,
                   planned.rank,
-                  others > 0 ? fmt::format(" for {} of {} microbatches, which the others repeat",
+                  others > 0 ? fmt::format(" for {} of {} microbatches (the others repeat them)",
                                            planned.microbatches, planned.all_microbatches)
                              : ""));
 }
@@ -116,8 +116,7 @@ void add_estimate(Command program, ExitCode& exit_code) {
   add_views_output(command, flags->page);
   command.in(topic::output)
       .output("--snapshot", flags->snapshot,
-              "Write what PyTorch's allocator does in one iteration to FILE, a memory snapshot for "
-              "pytorch.org/memory_viz");
+              "Write a memory snapshot of one iteration to FILE, for pytorch.org/memory_viz");
   answer.flag("--no-suggestions", flags->no_suggestions, "Skip the search for changes that would help");
   add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);

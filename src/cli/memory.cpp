@@ -23,13 +23,13 @@ struct MemoryFlags {
 ExitCode explain_log(const MemoryFlags& flags, const Style& style) {
   if (!flags.request.model.empty())
     throw InputError(flags.file,
-                     "is no memory snapshot: leave out the run, which explains blocks of a snapshot");
+                     "is not a memory snapshot: drop MODEL or --script, which apply to snapshots only");
   const std::optional<OomMessage> message = read_oom_log(flags.file);
   if (!message) {
     throw InputError(
         flags.file,
-        "must hold a message of memory that ran out, such as \"CUDA out of memory. Tried to allocate "
-        "2.00 GiB\", or be a memory snapshot");
+        "has no out-of-memory message, such as \"CUDA out of memory. Tried to allocate 2.00 GiB\", and is "
+        "not a memory snapshot");
   }
   write(flags.output, render(diagnosed(*message), style));
   return ExitCode::done;
@@ -53,7 +53,7 @@ SnapshotReply answered(const SnapshotQuestion& question, const MemoryFlags& flag
   } catch (const InputError& error) {
     std::vector<Problem> problems = error.problems();
     for (Problem& problem : problems) {
-      if (problem.where == "snapshot") problem.where = "account of " + flags.request.model;
+      if (problem.where == "snapshot") problem.where = "prediction for " + flags.request.model;
       if (problem.where == "pipeline_rank") problem.where = "--pipeline-rank";
     }
     throw InputError(std::move(problems));
@@ -65,7 +65,8 @@ ExitCode explain_snapshot(const MemoryFlags& flags, const Style& style) {
   std::vector<Problem> problems;
   if (flags.rank) read_count("--pipeline-rank", flags.rank, question.rank.emplace(), problems, 0);
   if (flags.rank && !question.request)
-    problems.push_back({"--pipeline-rank", "is of the run that the snapshot is from: add --script"});
+    problems.push_back({"--pipeline-rank",
+                        "needs the run that wrote the snapshot: add --script FILE, or MODEL and its flags"});
   if (!problems.empty()) throw InputError(problems);
   question.snapshot = read_snapshot(flags.file);
   write(flags.output, render(answered(question, flags), style));
@@ -80,23 +81,22 @@ ExitCode memory(const MemoryFlags& flags) {
 }  // namespace
 
 void add_memory(Command program, ExitCode& exit_code) {
-  Command command = program.add_command(
-      "memory", "Tells from a log why a run went out of memory, or what a memory snapshot holds");
+  Command command = program.add_command("memory", "Explains an out-of-memory log or a memory snapshot");
   const auto flags = std::make_shared<MemoryFlags>();
   command
-      .option("log", flags->file, "LOG",
-              "Log of a run, or the message alone; /dev/stdin for a pipe. Or a snapshot of "
+      .option("log", flags->file, "FILE",
+              "Log of a run or its message (/dev/stdin for a pipe), or a snapshot of "
               "torch.cuda.memory._dump_snapshot()")
       .required();
   add_request_flags(command, flags->request);
   command.find("model").required(false).describe(
-      "MODEL", "Model of the snapshot's run, whose tensors are matched to its blocks");
+      "MODEL", "With a snapshot: the run's model. Blocks are matched to its predicted tensors");
   command.in(topic::launch_file)
       .option("--script", flags->script, "FILE",
-              "Launch script or configuration of the snapshot's run, in place of MODEL");
+              "With a snapshot: the run's launch script or configuration, instead of MODEL");
   command.in(topic::parallelism)
       .option("--pipeline-rank", flags->rank, "N",
-              "PP rank that the snapshot is from (default: the one that reserves the most)");
+              "PP rank of the snapshot (default: the rank that reserves the most)");
   add_system_flags(command, flags->system);
   add_verbose_flag(command, flags->output.verbose);
   add_output_flags(command, flags->output);
@@ -105,7 +105,7 @@ void add_memory(Command program, ExitCode& exit_code) {
   command.footer("Exit code: 0 a message was found or a snapshot read, 2 bad input.");
   command.on_run([flags, &exit_code] {
     if (flags->script && !flags->request.model.empty())
-      throw InputError("--script", "stands in place of MODEL: leave one of them out");
+      throw InputError("--script", "cannot be combined with MODEL: give one of the two");
     if (flags->script) flags->request.model = *flags->script;
     flags->request.verbose = flags->output.verbose;
     if (!flags->request.model.empty()) take_launch_file(flags->request, flags->system);

@@ -25,7 +25,8 @@ struct RefusedOpcode {
   char code;
   const char* name;
 };
-// Opcodes that import, call, or leave the file.
+// Opcodes that are refused: they import, call, read outside the file, or make sets and bytearrays, which no
+// snapshot has.
 constexpr RefusedOpcode refused_opcodes[] = {{'c', "GLOBAL"},         {'\x93', "STACK_GLOBAL"},
                                              {'R', "REDUCE"},         {'b', "BUILD"},
                                              {'i', "INST"},           {'o', "OBJ"},
@@ -49,7 +50,7 @@ class PickleMachine {
       if (code == '.') break;
       step(code);
     }
-    if (stack_.size() != 1 || !marks_.empty()) fail("ends with other than one value");
+    if (stack_.size() != 1 || !marks_.empty()) fail("the pickle ends with other than one value");
     pickle_.root = stack_.back();
     return std::move(pickle_);
   }
@@ -76,10 +77,10 @@ class PickleMachine {
   }
   std::string bytes(std::size_t count) {
     if (count > most_text_bytes)
-      fail(fmt::format("a text has {} bytes, of at most {}", count, most_text_bytes));
+      fail(fmt::format("a string has {} bytes; the limit is {}", count, most_text_bytes));
     text_bytes_ += count;
     if (text_bytes_ > most_texts_bytes)
-      fail(fmt::format("the texts have more than {} bytes", most_texts_bytes));
+      fail(fmt::format("the strings have more than {} bytes", most_texts_bytes));
     std::string text(count, '\0');
     const auto read = bytes_.sgetn(text.data(), static_cast<std::streamsize>(count));
     if (read != static_cast<std::streamsize>(count)) fail("the pickle is cut off");
@@ -94,7 +95,7 @@ class PickleMachine {
     }
     text_bytes_ += text.size();
     if (text_bytes_ > most_texts_bytes)
-      fail(fmt::format("the texts have more than {} bytes", most_texts_bytes));
+      fail(fmt::format("the strings have more than {} bytes", most_texts_bytes));
     return text;
   }
 
@@ -127,7 +128,7 @@ class PickleMachine {
     push(value);
   }
   PickleValue pop() {
-    if (stack_.size() <= floor()) fail("takes a value that is not there");
+    if (stack_.size() <= floor()) fail("the pickle takes a value that is not there");
     const PickleValue value = stack_.back();
     stack_.pop_back();
     return value;
@@ -135,7 +136,7 @@ class PickleMachine {
   // What lies below the innermost mark is out of reach.
   [[nodiscard]] std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   std::vector<PickleValue> pop_to_mark() {
-    if (marks_.empty()) fail("takes values up to a mark that is not there");
+    if (marks_.empty()) fail("the pickle takes values up to a mark that is not there");
     const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     std::vector<PickleValue> items(first, stack_.end());
     stack_.erase(first, stack_.end());
@@ -149,8 +150,8 @@ class PickleMachine {
   }
   std::vector<PickleValue>& top(PickleKind kind) {
     if (stack_.size() <= floor() || stack_.back().kind != kind)
-      fail(kind == PickleKind::dict ? "adds items to what is no dictionary"
-                                    : "adds items to what is no list");
+      fail(kind == PickleKind::dict ? "the pickle adds items to what is no dictionary"
+                                    : "the pickle adds items to what is no list");
     return pickle_.containers[stack_.back().place];
   }
   void add(PickleKind kind, const std::vector<PickleValue>& items) {
@@ -161,20 +162,21 @@ class PickleMachine {
 
   // A place in the memo takes at least two bytes, so an honest one is below the offset.
   void put(std::size_t place) {
-    if (stack_.size() <= floor()) fail("keeps a value that is not there");
-    if (place > offset_ || place > most_pickle_values) fail(fmt::format("has no room for value {}", place));
+    if (stack_.size() <= floor()) fail("the pickle keeps a value that is not there");
+    if (place > offset_ || place > most_pickle_values)
+      fail(fmt::format("the pickle has no room for value {}", place));
     if (memo_.size() <= place) memo_.resize(place + 1);
     memo_[place] = stack_.back();
     next_place_ = std::max(next_place_, place + 1);
   }
   void get(std::size_t place) {
     if (place >= memo_.size() || !memo_[place])
-      fail(fmt::format("takes value {}, which is not there", place));
+      fail(fmt::format("the pickle takes value {}, which is not there", place));
     push(*memo_[place]);
   }
 
   std::int64_t signed_number(std::uint64_t bytes) {
-    if (bytes > 8) fail(fmt::format("a whole number has {} bytes, of at most 8", bytes));
+    if (bytes > 8) fail(fmt::format("a whole number has {} bytes; the limit is 8", bytes));
     const std::uint64_t value = number(static_cast<int>(bytes));
     const auto unused = static_cast<int>(64 - 8 * bytes);
     if (bytes == 0) return 0;
@@ -214,7 +216,7 @@ class PickleMachine {
       case 'S': {
         const std::string text = line();
         if (text.size() < 2 || text.front() != text.back() || (text.front() != '\'' && text.front() != '"'))
-          fail("a text is not in quotes");
+          fail("a string is not in quotes");
         push_text(text.substr(1, text.size() - 2));
         return true;
       }
@@ -288,7 +290,7 @@ class PickleMachine {
       case '0': pop(); return;
       case '1': pop_to_mark(); return;
       case '2':
-        if (stack_.size() <= floor()) fail("takes a value that is not there");
+        if (stack_.size() <= floor()) fail("the pickle takes a value that is not there");
         return push(stack_.back());
       case 'q': return put(number(1));
       case 'r': return put(number(4));
@@ -299,8 +301,9 @@ class PickleMachine {
     }
     for (const RefusedOpcode& refused : refused_opcodes) {
       if (refused.code == code)
-        fail(fmt::format("the pickle holds {}, which a snapshot does not need: it is not executed",
-                         refused.name));
+        fail(fmt::format(
+            "opcode {} is not allowed: Headroom reads pickles of plain data only, and executes nothing",
+            refused.name));
     }
     fail(fmt::format("0x{:02x} is no opcode of a pickle", static_cast<unsigned char>(code)));
   }

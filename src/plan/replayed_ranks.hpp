@@ -66,7 +66,7 @@ struct ReplayedRanks {
   [[nodiscard]] double parameters_of(const StageMember& member) const { return parameters[member.kind].sum; }
 };
 
-// Keeps a reference to the plan. `sources`: with those of the tensors of its passes.
+// Keeps a reference to the plan. With Sources::listed, each tensor of a pass has its source.
 ReplayedRanks replayed_ranks(const Plan& plan, Sources sources = Sources::none);
 
 // Returns the members of a rank's virtual stages.

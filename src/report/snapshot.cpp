@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t shown_groups = 20;  // of a table, as many as fit a screen
 
-// What the account says of one group of blocks.
+// What the prediction says of one group of blocks.
 struct Explained {
   std::vector<std::string> names;
   std::int64_t count = 0;
@@ -102,7 +102,7 @@ Table groups_table(const SnapshotReply& reply, std::size_t most) {
                           {"number"},
                           {"MiB each"},
                           {"GiB"},
-                          {"in the account", Align::left}}};
+                          {"predicted as", Align::left}}};
   const std::vector<Explained> explained = explained_groups(reply);
   for (std::size_t i = 0; i < std::min(most, reply.use.groups.size()); ++i) {
     const BlockGroup& group = reply.use.groups[i];
@@ -116,11 +116,12 @@ Table groups_table(const SnapshotReply& reply, std::size_t most) {
 
 std::string segments_text(const SnapshotUse& use) {
   const Bytes free = use.reserved - use.allocated - use.awaiting;
-  std::string text = fmt::format("GPU {}{}: {} segments reserve {}; tensors take {} of it.\n", use.device,
+  std::string text = fmt::format("{}GPU {}{} reserves {} in {} segments; tensors take {}.\n",
+                                 use.events > 0 ? "At the end of the trace, " : "", use.device,
                                  use.devices > 1 ? fmt::format(" of {} in the snapshot", use.devices) : "",
-                                 use.segments, human(use.reserved), human(use.allocated));
+                                 human(use.reserved), use.segments, human(use.allocated));
   if (use.awaiting > Bytes(0))
-    text += fmt::format("Another stream still uses {} that were freed.\n", human(use.awaiting));
+    text += fmt::format("Freed, but still in use by another stream: {}.\n", human(use.awaiting));
   text += fmt::format("Free in the segments: {} ({}), the largest block {}.\n", human(free),
                       percent(use.reserved > Bytes(0) ? free / use.reserved : 0), human(use.largest_free));
   if (use.events == 0) return text + "The snapshot has no trace: what it holds now counts as the peak.\n";
@@ -132,13 +133,12 @@ std::string segments_text(const SnapshotUse& use) {
 
 std::string match_text(const SnapshotReply& reply) {
   const SnapshotMatch& match = *reply.match;
-  std::string text =
-      fmt::format("The account of PP rank {} predicts a peak of {} in tensors, and {} reserved.\n",
-                  match.rank, human(match.predicted_peak), human(match.predicted_reserved));
+  std::string text = fmt::format("Prediction for PP rank {}: peak {} in tensors, {} reserved.\n", match.rank,
+                                 human(match.predicted_peak), human(match.predicted_reserved));
   const Bytes unmatched = reply.use.peak - match.matched;
   text += unmatched <= Bytes(0)
-              ? "It explains all of the snapshot's peak.\n"
-              : fmt::format("It explains {} of the snapshot's peak ({}); {} are unmatched.\n",
+              ? "All of the snapshot's peak is predicted.\n"
+              : fmt::format("Predicted: {} of the snapshot's peak ({}). Not predicted: {}.\n",
                             human(match.matched), percent(match.matched / reply.use.peak), human(unmatched));
   Bytes missing;
   for (const BlockGroup& group : match.missing) missing += total(group);
@@ -146,9 +146,8 @@ std::string match_text(const SnapshotReply& reply) {
   const auto largest =
       std::max_element(match.missing.begin(), match.missing.end(),
                        [](const BlockGroup& x, const BlockGroup& y) { return total(x) < total(y); });
-  return text + fmt::format("The snapshot lacks {} of the account, most of it {} x {} of {}.\n",
-                            human(missing), largest->count, human(Bytes(real(largest->each))),
-                            largest->place);
+  return text + fmt::format("Predicted, but not in the snapshot: {}, mostly {} x {} of {}.\n", human(missing),
+                            largest->count, human(Bytes(real(largest->each))), largest->place);
 }
 
 }  // namespace
@@ -165,7 +164,7 @@ std::string render(const SnapshotReply& reply, const Style& style) {
   if (table.rows.empty()) return text;
   text += "\n" + render_table(table, style);
   if (table.rows.size() < groups)
-    text += fmt::format("{} smaller groups: -v lists them\n", groups - table.rows.size());
+    text += fmt::format("Hidden: {} smaller groups (show them: -v)\n", groups - table.rows.size());
   return text;
 }
 

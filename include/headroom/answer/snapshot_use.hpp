@@ -1,5 +1,5 @@
-// Question of `headroom memory SNAPSHOT`: what a memory snapshot of a run holds, what was alive at its
-// peak, and which of that an account of the run explains.
+// Question of `headroom memory SNAPSHOT`: what a memory snapshot holds, what is alive at its peak, and which
+// of these blocks a plan predicts.
 #pragma once
 
 #include <array>
@@ -14,9 +14,8 @@
 
 namespace headroom {
 
-// How long a block lives. state: over the whole trace. activation, temporary: allocated or freed within it;
-// temporary, if that takes less than a tenth of the longest such life at the peak, in events. unknown: the
-// snapshot has no trace.
+// Life of a block. state: over the whole trace. activation: allocated or freed in the trace. temporary: the
+// same, and shorter than a tenth of the longest life at the peak, in events. unknown: there is no trace.
 enum class BlockLife : std::uint8_t { state, activation, temporary, unknown };
 
 // Equal blocks that are alive at the peak: of one size, allocated at one place, and of one life.
@@ -49,7 +48,7 @@ struct SnapshotUse {
   SnapshotSettings settings;
 };
 
-// Blocks of a group that the account explains. `name`: op and tensor of the account, or a whole part of it.
+// Blocks of a group that are predicted. `name`: predicted tensor and op, or a whole part of the state.
 struct MatchedBlocks {
   std::size_t group = 0;  // index into SnapshotUse::groups
   std::string name;
@@ -57,20 +56,20 @@ struct MatchedBlocks {
   friend bool operator==(const MatchedBlocks&, const MatchedBlocks&) = default;
 };
 
-// The account of a run beside its snapshot.
+// The prediction for a run beside its snapshot.
 struct SnapshotMatch {
   std::size_t rank = 0;  // pipeline rank
   Bytes predicted_peak;  // in bytes of blocks
   Bytes predicted_reserved;
   Bytes matched;                      // of the snapshot's peak
   std::vector<MatchedBlocks> blocks;  // by group
-  std::vector<BlockGroup> missing;    // of the account, without a block in the snapshot
+  std::vector<BlockGroup> missing;    // predicted, without a block in the snapshot
 };
 
 struct SnapshotQuestion {
   MemorySnapshot snapshot;
   std::string file;                                 // its name
-  std::optional<Request> request = std::nullopt;    // of the run, to match blocks to its account
+  std::optional<Request> request = std::nullopt;    // of the run, to match its blocks
   std::optional<std::int64_t> rank = std::nullopt;  // pipeline rank; absent: the one that reserves the most
 };
 

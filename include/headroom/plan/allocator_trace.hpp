@@ -15,8 +15,8 @@
 
 namespace headroom {
 
-// What a block is for. pass: a tensor of a pass, TracedTensor::source; output: what a stage keeps of what
-// it sent.
+// Use of a block. pass: a tensor of a pass, described by TracedTensor::source. output: a sent pipeline output
+// that the stage keeps.
 enum class BlockPart : std::uint8_t {
   weights,
   gradients,
