@@ -1,8 +1,8 @@
 #include "answer/block_lives.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <unordered_map>
+#include <utility>
 
 #include "headroom/core/counts.hpp"
 #include "headroom/memory/caching_allocator.hpp"
@@ -12,8 +12,7 @@ namespace {
 
 class TraceWalk {
  public:
-  TraceWalk(const std::vector<SnapshotEvent>& events)
-      : events_(events) {}  // NOLINT(google-explicit-constructor)
+  explicit TraceWalk(const std::vector<SnapshotEvent>& events) : events_(events) {}
 
   void go() {
     for (std::size_t i = 0; i < events_.size(); ++i) {

@@ -7,7 +7,6 @@
 
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
-#include "headroom/plan/allocator_use.hpp"
 
 namespace headroom {
 namespace {

@@ -5,10 +5,10 @@
 #include <set>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "answer/block_lives.hpp"
 #include "answer/snapshot_match.hpp"
+#include "headroom/answer/snapshot.hpp"
 #include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
 #include "headroom/plan/allocator_use.hpp"
@@ -16,9 +16,8 @@
 namespace headroom {
 namespace {
 
-// A life of less than this part of the longest is temporary. Chosen so that groups of all layers' activations
-// are not: the first layer's live longest.
-constexpr std::int64_t lives_of_longest = 10;
+// A block is temporary if the longest life is more than this many times its own.
+constexpr std::int64_t longest_over_temporary = 10;
 
 // Last two parts of a path.
 std::string_view end_of_path(std::string_view path) {
@@ -86,7 +85,8 @@ class Grouping {
       BlockLife life = BlockLife::unknown;
       if (events_ > 0 && is_state) life = BlockLife::state;
       if (events_ > 0 && !is_state)
-        life = group.longest < longest / lives_of_longest ? BlockLife::temporary : BlockLife::activation;
+        life =
+            group.longest < longest / longest_over_temporary ? BlockLife::temporary : BlockLife::activation;
       groups.push_back({.each = bytes, .count = group.count, .place = std::string(where), .life = life});
     }
     std::stable_sort(groups.begin(), groups.end(),

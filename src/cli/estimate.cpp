@@ -33,7 +33,7 @@ struct EstimateFlags {
   OutputFlags output;
 };
 
-PlannedSnapshot snapshot_or_reason(const Plan& plan) {
+PlannedSnapshot snapshot_by_flag(const Plan& plan) {
   try {
     return planned_snapshot(plan);
   } catch (const InputError& error) {
@@ -42,11 +42,11 @@ PlannedSnapshot snapshot_or_reason(const Plan& plan) {
 }
 
 // Writes the memory snapshot of a plan, and says on stderr what it shows.
-void write_snapshot(const std::string& file, const Plan& plan) {
+void write_planned_snapshot(const std::string& file, const Plan& plan) {
   if (file.empty()) return;
-  const PlannedSnapshot planned = snapshot_or_reason(plan);
+  const PlannedSnapshot planned = snapshot_by_flag(plan);
   Output output({.file = file});
-  headroom::write_snapshot(planned.snapshot, [&](const std::string& bytes) { output.write(bytes); });
+  write_snapshot(planned.snapshot, [&](const std::string& bytes) { output.write(bytes); });
   output.finish();
   const std::int64_t others = planned.all_microbatches - planned.microbatches;
   say(fmt::format("{} shows the allocator of PP rank {}{}: open it at https://pytorch.org/memory_viz", file,
@@ -87,7 +87,7 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
   const Request& asked = account(reply.evaluation).request;
   const EstimateWords words{.estimate = estimate_command(flags.request, flags.system, asked),
                             .plan = plan_command(flags.request, flags.system, asked)};
-  write_snapshot(flags.snapshot, account(reply.evaluation));
+  write_planned_snapshot(flags.snapshot, account(reply.evaluation));
   write_page(flags.page, [&](const Style& json) { return render(reply, words, json); });
   keep_asked(flags.page, flags.peak, is_asked(flags.launch), reply);
   write_launch(flags.launch, reply.launch, flags.output.file);

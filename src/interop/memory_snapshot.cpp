@@ -1,7 +1,6 @@
 #include "headroom/interop/memory_snapshot.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>

@@ -1,9 +1,10 @@
 #include "interop/pickle.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
-#include <limits>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -75,12 +76,15 @@ class PickleMachine {
     }
     return value;
   }
+  void count_string(std::uint64_t bytes) {
+    if (bytes > most_string_bytes)
+      fail(fmt::format("a string has {} bytes; the limit is {}", bytes, most_string_bytes));
+    string_bytes_ += bytes;
+    if (string_bytes_ > most_bytes_of_strings)
+      fail(fmt::format("the strings have more than {} bytes", most_bytes_of_strings));
+  }
   std::string bytes(std::size_t count) {
-    if (count > most_text_bytes)
-      fail(fmt::format("a string has {} bytes; the limit is {}", count, most_text_bytes));
-    text_bytes_ += count;
-    if (text_bytes_ > most_texts_bytes)
-      fail(fmt::format("the strings have more than {} bytes", most_texts_bytes));
+    count_string(count);
     std::string text(count, '\0');
     const auto read = bytes_.sgetn(text.data(), static_cast<std::streamsize>(count));
     if (read != static_cast<std::streamsize>(count)) fail("the pickle is cut off");
@@ -91,11 +95,9 @@ class PickleMachine {
     std::string text;
     for (char next = byte(); next != '\n'; next = byte()) {
       text += next;
-      if (text.size() > most_text_bytes) fail("a line does not end");
+      if (text.size() > most_string_bytes) break;
     }
-    text_bytes_ += text.size();
-    if (text_bytes_ > most_texts_bytes)
-      fail(fmt::format("the strings have more than {} bytes", most_texts_bytes));
+    count_string(text.size());
     return text;
   }
 
@@ -313,7 +315,7 @@ class PickleMachine {
   std::uint64_t offset_ = 0;  // of the next byte
   std::uint64_t at_ = 0;      // of the opcode at hand
   std::uint64_t values_ = 0;
-  std::uint64_t text_bytes_ = 0;
+  std::uint64_t string_bytes_ = 0;
   std::size_t next_place_ = 0;
   Pickle pickle_;
   std::vector<PickleValue> stack_;

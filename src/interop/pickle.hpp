@@ -45,10 +45,10 @@ struct Pickle {
   [[nodiscard]] const PickleValue* find(const PickleValue& dict, std::string_view key) const;
 };
 
-// Most values of a pickle, shared ones counted once: 3 GB in memory. Most bytes of a text, and of all texts.
+// Most values of a pickle, shared ones counted once: 3 GB in memory. Most bytes of a string, and of all.
 inline constexpr std::uint64_t most_pickle_values = std::uint64_t{1} << 26;
-inline constexpr std::uint64_t most_text_bytes = std::uint64_t{1} << 20;
-inline constexpr std::uint64_t most_texts_bytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t most_string_bytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t most_bytes_of_strings = std::uint64_t{1} << 30;
 
 // Reads the bytes up to the end of the pickle. Throws InputError with the offset of the byte where they are
 // no such pickle, or beyond a limit.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "headroom/core/counts.hpp"
 #include "headroom/core/expects.hpp"
 
 namespace headroom {

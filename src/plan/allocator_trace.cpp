@@ -1,7 +1,5 @@
 #include "headroom/plan/allocator_trace.hpp"
 
-#include <algorithm>
-
 #include "headroom/core/counts.hpp"
 #include "plan/allocation_log.hpp"
 #include "plan/allocator_replay.hpp"
@@ -22,30 +20,6 @@ std::variant<AllocatorTrace, std::string_view> allocator_trace(const Plan& plan,
   trace.expandable = expandable;
   trace.all_microbatches = microbatches(plan.request.strategy, plan.request.workload);
   return trace;
-}
-
-Bytes most_allocated(const AllocatorTrace& trace) {
-  const auto bytes_of = [](const TracedBlock& block) {
-    return CachingAllocator::block_bytes(Bytes(real(block.requested)));
-  };
-  std::int64_t now = 0;
-  for (const TracedSegment& segment : trace.segments) {
-    for (const TracedBlock& block : segment.blocks) now += bytes_of(block);
-  }
-  // From the end of the iteration back to its start.
-  std::int64_t most = now;
-  for (auto event = trace.events.rbegin(); event != trace.events.rend(); ++event) {
-    if (event->action == TracedAction::allocate) now -= bytes_of(event->block);
-    if (event->action == TracedAction::free) now += bytes_of(event->block);
-    most = std::max(most, now);
-  }
-  return Bytes(real(most));
-}
-
-Bytes reserved(const AllocatorTrace& trace) {
-  Bytes bytes;
-  for (const TracedSegment& segment : trace.segments) bytes += Bytes(real(segment.bytes));
-  return bytes;
 }
 
 }  // namespace headroom

@@ -1,10 +1,13 @@
 #include "plan/replayed_state.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "headroom/core/counts.hpp"
 #include "headroom/parallel/data_shards.hpp"
+#include "plan/gathered_units.hpp"
 
 namespace headroom {
 

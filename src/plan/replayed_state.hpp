@@ -2,12 +2,9 @@
 // optimizer state and buffers of the training stack (plan/allocator_replay.hpp).
 #pragma once
 
-#include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "plan/allocation_log.hpp"
-#include "plan/gathered_units.hpp"
 #include "plan/replayed_ranks.hpp"
 
 namespace headroom {

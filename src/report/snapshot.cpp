@@ -78,16 +78,6 @@ std::string snapshot_json(const SnapshotReply& reply) {
   return to_text(json);
 }
 
-std::string_view meaning_of(BlockLife life) {
-  switch (life) {
-    case BlockLife::state: return "state";
-    case BlockLife::activation: return "activation";
-    case BlockLife::temporary: return "temporary";
-    case BlockLife::unknown: return "";
-  }
-  return "";
-}
-
 std::string explanation(const Explained& explained, const BlockGroup& group) {
   if (explained.count == 0) return "unmatched";
   std::string text = explained.names.front();
@@ -107,7 +97,7 @@ Table groups_table(const SnapshotReply& reply, std::size_t most) {
   for (std::size_t i = 0; i < std::min(most, reply.use.groups.size()); ++i) {
     const BlockGroup& group = reply.use.groups[i];
     table.rows.push_back({group.place.empty() ? "not recorded" : group.place,
-                          std::string(meaning_of(group.life)), std::to_string(group.count),
+                          std::string(name_of(group.life)), std::to_string(group.count),
                           fmt::format("{:.2f}", real(group.each) / mebi), in_gib(total(group)),
                           reply.match ? explanation(explained[i], group) : ""});
   }

@@ -5,7 +5,6 @@ usage: report_schemas.py --bin DIR
 """
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from validate_schemas import schema_of  # noqa: E402
 PAPER = ["gpt3-175b", "-t", "8", "-p", "8", "-m", "3", "--global-batch", "64"]
 KINDS = ["tests/cli/two_kinds.json", "-t", "4", "-p", "2", "--global-batch", "16", "--sp"]
 SHARDED = ["gpt2-small", "--system", "dgx-h100-80g", "-d", "2", "--zero", "1", "--global-batch", "2"]
-SNAPSHOT = Path(tempfile.gettempdir()) / f"headroom_report_schemas_{os.getpid()}.pickle"
+SNAPSHOT = "SNAPSHOT"  # stands for the path of a plan's snapshot
 COMMANDS = {
     "plan": [
         ["gpt3-175b", "--devices", "64", "--global-batch", "64", "--timing"],
@@ -102,8 +101,8 @@ COMMANDS = {
         ["--samples", "tests/io/samples/kinds.json", "--system", "dgx-h100-80g"],
     ],
     "memory_snapshot": [
-        [str(SNAPSHOT)],
-        [str(SNAPSHOT), *SHARDED],
+        [SNAPSHOT],
+        [SNAPSHOT, *SHARDED],
     ],
     "calibrate_samples": [
         ["tests/io/samples/sustained.json", "--base", "dgx-a100-80g"],
@@ -119,19 +118,30 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--bin", type=Path, required=True)
     program = (parser.parse_args().bin / "headroom").resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        violations = check_reports(program, str(Path(folder) / "plan.pickle"))
+    violations += check_parts(program)
+    sys.exit(1 if violations else 0)
+
+
+def check_reports(program, snapshot):
     violations = 0
-    printed(program, ["estimate", *SHARDED, "--no-suggestions", "--format", "json", "--snapshot", str(SNAPSHOT)])
+    printed(program, ["estimate", *SHARDED, "--no-suggestions", "--format", "json", "--snapshot", snapshot])
     for command, calls in COMMANDS.items():
         schema = schema_of(program, command)
         kind = jsonschema.validators.validator_for(schema)
         for flags in calls:
-            call = [command.partition("_")[0], *flags]
+            call = [command.partition("_")[0], *(snapshot if flag == SNAPSHOT else flag for flag in flags)]
             report = printed(program, [*call, "--format", "json"])
             violations += violated(kind(schema), report, call)
             if command == "estimate":
                 violations += unequal_sums(report)
         print(f"{command}: {len(calls)} reports")
-    SNAPSHOT.unlink()
+    return violations
+
+
+def check_parts(program):
+    violations = 0
     part = schema_of(program, "part")
     for command in ("sweep", "plan"):
         for flags in COMMANDS[command]:
@@ -140,7 +150,7 @@ def main():
                 continue
             call = [command, *(flag for flag in flags if flag not in ("--timing", "--views")), "--shard", "2/3"]
             violations += violated(jsonschema.Draft202012Validator(part), printed(program, call), call)
-    sys.exit(1 if violations else 0)
+    return violations
 
 
 def printed(program, arguments):

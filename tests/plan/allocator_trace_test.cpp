@@ -2,11 +2,14 @@
 // that is freed twice or lies over another.
 #include "headroom/plan/allocator_trace.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "headroom/core/counts.hpp"
+#include "headroom/memory/caching_allocator.hpp"
 #include "headroom/plan/allocator_use.hpp"
 #include "plan/replayed_requests.hpp"
 
@@ -51,6 +54,31 @@ std::string reason(const Request& request) {
   const auto traced = allocator_trace(account(evaluate(request)), 0);
   REQUIRE(std::holds_alternative<std::string_view>(traced));
   return std::string(std::get<std::string_view>(traced));
+}
+
+// Returns the most that tensors take at once, in bytes of blocks.
+Bytes most_allocated(const AllocatorTrace& trace) {
+  const auto bytes_of = [](const TracedBlock& block) {
+    return CachingAllocator::block_bytes(Bytes(real(block.requested)));
+  };
+  std::int64_t now = 0;
+  for (const TracedSegment& segment : trace.segments) {
+    for (const TracedBlock& block : segment.blocks) now += bytes_of(block);
+  }
+  // From the end of the iteration back to its start.
+  std::int64_t most = now;
+  for (auto event = trace.events.rbegin(); event != trace.events.rend(); ++event) {
+    if (event->action == TracedAction::allocate) now -= bytes_of(event->block);
+    if (event->action == TracedAction::free) now += bytes_of(event->block);
+    most = std::max(most, now);
+  }
+  return Bytes(real(most));
+}
+
+Bytes reserved(const AllocatorTrace& trace) {
+  Bytes bytes;
+  for (const TracedSegment& segment : trace.segments) bytes += Bytes(real(segment.bytes));
+  return bytes;
 }
 
 }  // namespace

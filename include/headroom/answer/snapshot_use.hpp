@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "headroom/answer/snapshot.hpp"
 #include "headroom/core/names.hpp"
 #include "headroom/core/units.hpp"
+#include "headroom/interop/memory_snapshot.hpp"
+#include "headroom/plan/plan.hpp"
 
 namespace headroom {
 

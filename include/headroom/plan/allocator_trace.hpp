@@ -44,9 +44,6 @@ struct TracedTensor {
   friend bool operator==(const TracedTensor&, const TracedTensor&) = default;
 };
 
-// Streams of a rank: computation, gathering of weights, reduction of gradients.
-inline constexpr int traced_streams = 3;
-
 struct TracedBlock {
   std::int64_t address = 0;
   std::int64_t bytes = 0;      // of the block
@@ -90,11 +87,6 @@ inline constexpr std::size_t most_traced_events = 1'000'000;
 // Returns the trace of a pipeline rank, as the stack sets its allocator. Returns why there is none where
 // allocator_use() knows nothing, or where the trace would have too many events.
 std::variant<AllocatorTrace, std::string_view> allocator_trace(const Plan& plan, std::int64_t rank);
-
-// Returns the most that tensors take at once, in bytes of blocks: AllocatorUse::allocated of the rank.
-Bytes most_allocated(const AllocatorTrace& trace);
-// Returns what the segments take: AllocatorUse::reserved of the rank.
-Bytes reserved(const AllocatorTrace& trace);
 
 template <>
 inline constexpr std::array<Spelling<BlockPart>, 13> spellings<BlockPart>{{
