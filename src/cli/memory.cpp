@@ -61,7 +61,9 @@ SnapshotReply answered(const SnapshotQuestion& question, const MemoryFlags& flag
 }
 
 ExitCode explain_snapshot(const MemoryFlags& flags, const Style& style) {
-  SnapshotQuestion question{.snapshot = {}, .file = flags.file, .request = request_of(flags)};
+  SnapshotQuestion question;
+  question.file = flags.file;
+  question.request = request_of(flags);
   std::vector<Problem> problems;
   if (flags.rank) read_count("--pipeline-rank", flags.rank, question.rank.emplace(), problems, 0);
   if (flags.rank && !question.request)

@@ -1,8 +1,10 @@
 #include "headroom/interop/memory_snapshot.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -69,6 +71,14 @@ class SnapshotReading {
     const std::vector<PickleValue>& items = list(value, place);
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (items[i].kind != PickleKind::dict) fail(fmt::format("{}/{}", place, i), "must be a dictionary");
+      // A pickle may hold one list or dictionary many times over: what is read of it may be far larger.
+      if (++read_dictionaries_ > most_dictionaries) {
+        fail(place, fmt::format("makes more than {} segments, blocks, events and frames: record fewer "
+                                "(max_entries of _record_memory_history)",
+                                most_dictionaries));
+      }
+      if (pickle_.items(items[i]).size() > 2 * most_members)
+        fail(fmt::format("{}/{}", place, i), fmt::format("must have at most {} members", most_members));
       read(items[i], i);
     }
   }
@@ -215,10 +225,13 @@ class SnapshotReading {
   }
 
   static constexpr std::int64_t most_devices = 1024;
+  static constexpr std::size_t most_dictionaries = std::size_t{1} << 24;
+  static constexpr std::size_t most_members = 64;  // of a segment, block, event or frame
 
   const Pickle& pickle_;
   const std::string& file_;
   MemorySnapshot snapshot_;
+  std::size_t read_dictionaries_ = 0;
   // By place in the pickle, and by content.
   std::unordered_map<std::uint64_t, std::uint32_t> frame_places_;
   std::unordered_map<std::uint64_t, std::uint32_t> stack_places_;
@@ -237,9 +250,13 @@ MemorySnapshot read_from(ByteSource& source, const std::string& file) {
 bool is_pickle(const std::string& path) {
   if (!is_regular_file(path)) return false;
   ByteSource source(path);
-  std::string start(2, '\0');
+  std::string start(3, '\0');
   source.sgetn(start.data(), std::ssize(start));
-  return start[0] == '\x80' || start == "(d" || start == "(l" || start == "}q" || start == "]q";
+  using namespace std::string_view_literals;
+  // Protocol 2 and later; 0; 1. Logs of Ray begin with "(learner pid=...)".
+  constexpr std::array starts{"\x80"sv, "(dp"sv, "(lp"sv, "}q\0"sv, "]q\0"sv};
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](std::string_view it) { return start.starts_with(it); });
 }
 
 MemorySnapshot read_snapshot(const std::string& path) {
