@@ -50,6 +50,9 @@ inline constexpr std::array daily_flags{
     DailyFlags{"headroom check",
                "--system --devices --run --env --sequence --micro-batch --global-batch --software "
                "--set --tokens --margin --patch --verbose --format"},
+    DailyFlags{"headroom memory",
+               "--script --pipeline-rank --system --devices --tensor-parallel --pipeline-parallel "
+               "--micro-batch --global-batch --sequence --recompute --data-sharding --verbose --format"},
 };
 
 }  // namespace headroom::cli

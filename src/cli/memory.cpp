@@ -87,8 +87,7 @@ void add_memory(Command program, ExitCode& exit_code) {
   const auto flags = std::make_shared<MemoryFlags>();
   command
       .option("log", flags->file, "FILE",
-              "Log of a run or its message (/dev/stdin for a pipe), or a snapshot of "
-              "torch.cuda.memory._dump_snapshot()")
+              "Log of a run or its message (/dev/stdin for a pipe), or a memory snapshot of PyTorch")
       .required();
   add_request_flags(command, flags->request);
   command.find("model").required(false).describe(

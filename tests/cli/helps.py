@@ -22,6 +22,7 @@ FILES = {
     "my-cluster.json": "presets/systems/dgx-a100-80g.json",
     "my-runs.json": "examples/my-runs.json",
     "train.sh": "examples/train_dense.sh",
+    "snapshot.pickle": "tests/fuzz/corpus/snapshot/protocol4.pickle",
     "trace.json.gz": "tests/fuzz/corpus/profile/step.json.gz",
     "all_reduce.txt": "tests/fuzz/corpus/samples/nccl_tests.txt",
     "Qwen3-8B/config.json": "tests/fuzz/corpus/hub/qwen-7b.json",
