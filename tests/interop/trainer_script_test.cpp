@@ -319,6 +319,22 @@ TEST_CASE("trainer script: None takes away what a recipe has") {
             .empty());
 }
 
+TEST_CASE("trainer script: a recipe of Megatron-Bridge keeps its model where sizes are changed") {
+  const LaunchFolder folder;
+  const LaunchedRun run = read_launched_run(folder.with("train.py", R"(
+cfg = llama3_8b_pretrain_config()
+cfg.model.num_layers = 64
+cfg.model.hidden_size = 8192
+cfg.model.num_attention_heads = 64
+pretrain(cfg, forward_step)
+)"));
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 64);
+  CHECK(run.model->hidden == 8192);
+  CHECK(run.model->architecture.activation == Activation::swiglu);
+  CHECK(run.model->vocabulary == 128256);
+}
+
 TEST_CASE("trainer script: a checkpoint of four bits") {
   const LaunchedRun run = python(R"(
 model = AutoModelForCausalLM.from_pretrained("unsloth/Qwen2.5-7B-bnb-4bit", torch_dtype=torch.bfloat16)

@@ -6,6 +6,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/reading.hpp"
+#include "headroom/io/catalog.hpp"
 #include "interop/launch_in/bridge_recipe.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/flags.hpp"
@@ -273,7 +274,9 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   std::string name = model_in(said);
   if (name.empty())
     name = model_in(said + ' ' + (recipe ? place.file.substr(place.file.rfind('/') + 1) : place.file));
-  if (run.has("hidden_size") && run.has("num_layers"))
+  const bool of_other_file = base.find("_config") != std::string::npos || base.ends_with("_recipe");
+  const bool starts_from_model = of_other_file && find_embedded("model", name) != nullptr;
+  if (run.has("hidden_size") && run.has("num_layers") && !starts_from_model)
     take_core_model(run);
   else if (!name.empty())
     take_changed_model(name, run);
@@ -302,7 +305,6 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
   }
   if (recipe && !builder.value("sequence") && !performance && !base.empty())
     builder.assume("the base recipe is not in this file: its other settings are unknown");
-  const bool of_other_file = base.find("_config") != std::string::npos || base.ends_with("_recipe");
   if (recipe && of_other_file && !defaults)
     builder.unresolved(
         fmt::format(
