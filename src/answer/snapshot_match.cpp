@@ -74,8 +74,8 @@ class SnapshotMatching {
   // Matches one block that holds all of a part, up to the padding of the part's buffers. Returns whether
   // there is one.
   bool match_whole(Bytes bytes, const std::string& name) {
-    constexpr double padding =
-        1e-3;  // Megatron-LM pads its buffers for each bucket; assumed to be at most this
+    // Megatron-LM pads its buffers for each bucket: assumed to be at most this part of them.
+    constexpr double padding = 1e-3;
     for (std::size_t i = 0; i < left_.size(); ++i) {
       if (left_[i] == 0 || bytes <= Bytes(0) || use_.groups[i].life == BlockLife::activation) continue;
       if (std::abs(real(use_.groups[i].each) / bytes.count() - 1) > padding) continue;

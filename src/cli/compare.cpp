@@ -20,9 +20,7 @@ struct CompareFlags {
 Request request_of(AllFlags flags, bool has_system) {
   use_recipe(flags, "headroom compare", has_system);
   std::vector<Problem> problems;
-  Request request = read_request(flags.request, problems);
-  read_system_flags(flags.system, request, problems);
-  use_stack_defaults(flags.request, request);
+  Request request = read_request_on(flags.request, flags.system, problems);
   if (!problems.empty()) throw InputError(problems);
   return request;
 }

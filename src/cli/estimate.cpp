@@ -63,9 +63,7 @@ ExitCode estimate(const Command& command, EstimateFlags flags) {
   flags.system = std::move(all.system);
   const Style style = style_of(flags.output);
   std::vector<Problem> problems;
-  Request request = read_request(flags.request, problems);
-  read_system_flags(flags.system, request, problems);
-  use_stack_defaults(flags.request, request);
+  Request request = read_request_on(flags.request, flags.system, problems);
   const Training training = read_training(flags.capacity, problems);
   const Software* const stack = &request.software;
   const std::optional<LaunchTarget> target = read_target(flags.launch, {&stack, 1}, style, problems);

@@ -47,9 +47,7 @@ std::vector<Bytes> read_budgets(const FlagText& text, std::vector<Problem>& prob
 ExitCode frontier(const FrontierFlags& flags) {
   const Style style = style_of(flags.output);
   std::vector<Problem> problems;
-  Request request = read_request(flags.request, problems);
-  read_system_flags(flags.system, request, problems);
-  use_stack_defaults(flags.request, request);
+  Request request = read_request_on(flags.request, flags.system, problems);
   std::vector<Bytes> budgets = read_budgets(flags.budgets, problems);
   const std::optional<Seconds> limit = read_time_limit(flags.time_limit, problems);
   if (!problems.empty()) throw InputError(problems);

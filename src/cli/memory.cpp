@@ -35,15 +35,15 @@ ExitCode explain_log(const MemoryFlags& flags, const Style& style) {
   return ExitCode::done;
 }
 
-// The run that the flags describe, if they name one.
-std::optional<Request> request_of(const MemoryFlags& flags) {
-  if (flags.request.model.empty()) return std::nullopt;
-  std::vector<Problem> problems;
-  Request request = read_request(flags.request, problems);
-  read_system_flags(flags.system, request, problems);
-  use_stack_defaults(flags.request, request);
-  if (!problems.empty()) throw InputError(problems);
-  return request;
+// Refuses flags of a run where none is named.
+void refuse_without_run(const Command& command) {
+  for (const std::string& word :
+       command.arguments({"--format", "--columns", "--color", "--output", "--verbose"})) {
+    if (word.starts_with("--")) {
+      throw InputError(word.substr(0, word.find('=')),
+                       "needs the run that wrote the snapshot: add --script FILE, or MODEL and its flags");
+    }
+  }
 }
 
 // The reply, whose errors name flags.
@@ -63,12 +63,9 @@ SnapshotReply answered(const SnapshotQuestion& question, const MemoryFlags& flag
 ExitCode explain_snapshot(const MemoryFlags& flags, const Style& style) {
   SnapshotQuestion question;
   question.file = flags.file;
-  question.request = request_of(flags);
   std::vector<Problem> problems;
+  if (!flags.request.model.empty()) question.request = read_request_on(flags.request, flags.system, problems);
   if (flags.rank) read_count("--pipeline-rank", flags.rank, question.rank.emplace(), problems, 0);
-  if (flags.rank && !question.request)
-    problems.push_back({"--pipeline-rank",
-                        "needs the run that wrote the snapshot: add --script FILE, or MODEL and its flags"});
   if (!problems.empty()) throw InputError(problems);
   question.snapshot = read_snapshot(flags.file);
   write(flags.output, render(answered(question, flags), style));
@@ -104,11 +101,12 @@ void add_memory(Command program, ExitCode& exit_code) {
   command.examples({"headroom memory slurm-1234.out", "headroom memory rank3.log --format json",
                     "headroom memory snapshot.pickle --script train.sh --system dgx-h100-80g"});
   command.footer("Exit code: 0 a message was found or a snapshot read, 2 bad input.");
-  command.on_run([flags, &exit_code] {
+  command.on_run([command, flags, &exit_code] {
     if (flags->script && !flags->request.model.empty())
       throw InputError("--script", "cannot be combined with MODEL: give one of the two");
     if (flags->script) flags->request.model = *flags->script;
     flags->request.verbose = flags->output.verbose;
+    if (flags->request.model.empty()) refuse_without_run(command);
     if (!flags->request.model.empty()) take_launch_file(flags->request, flags->system);
     with_places(flags->request, [&] { exit_code = memory(*flags); });
   });

@@ -88,4 +88,12 @@ void use_stack_defaults(const RequestFlags& asked, Request& request) {
     strategy.data_sharding = sharding_of_one(request.software, strategy);
 }
 
+Request read_request_on(const RequestFlags& asked, const SystemFlags& system,
+                        std::vector<Problem>& problems) {
+  Request request = read_request(asked, problems);
+  read_system_flags(system, request, problems);
+  use_stack_defaults(asked, request);
+  return request;
+}
+
 }  // namespace headroom::cli

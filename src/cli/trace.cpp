@@ -17,9 +17,7 @@ struct TraceFlags {
 
 ExitCode trace(const TraceFlags& flags) {
   std::vector<Problem> problems;
-  Request request = read_request(flags.request, problems);
-  read_system_flags(flags.system, request, problems);
-  use_stack_defaults(flags.request, request);
+  Request request = read_request_on(flags.request, flags.system, problems);
   if (!problems.empty()) throw InputError(problems);
   const TraceReply reply = answer(TraceQuestion{.request = std::move(request)});
   Output output(flags.output);

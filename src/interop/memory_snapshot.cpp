@@ -38,12 +38,12 @@ class SnapshotReading {
       return std::move(snapshot_);
     }
     expect(root, PickleKind::dict, "", "a dictionary with segments and device_traces");
-    const PickleValue* const segments = pickle_.find(root, "segments");
-    const PickleValue* const traces = pickle_.find(root, "device_traces");
+    const PickleValue* const segments = find(root, "segments");
+    const PickleValue* const traces = find(root, "device_traces");
     if (segments == nullptr && traces == nullptr) fail("", "must have segments and device_traces");
     if (segments != nullptr) read_segments(*segments, "/segments");
     if (traces != nullptr) read_traces(*traces);
-    if (const PickleValue* const settings = pickle_.find(root, "allocator_settings");
+    if (const PickleValue* const settings = find(root, "allocator_settings");
         settings != nullptr && settings->kind == PickleKind::dict) {
       snapshot_.settings.configuration =
           printable(text_or(*settings, "PYTORCH_CUDA_ALLOC_CONF", ""), longest_frame_name);
@@ -77,15 +77,20 @@ class SnapshotReading {
                                 "(max_entries of _record_memory_history)",
                                 most_dictionaries));
       }
-      if (pickle_.items(items[i]).size() > 2 * most_members)
-        fail(fmt::format("{}/{}", place, i), fmt::format("must have at most {} members", most_members));
       read(items[i], i);
     }
   }
 
+  // Returns the member of a dictionary, or null.
+  [[nodiscard]] const PickleValue* find(const PickleValue& dict, std::string_view key) const {
+    if (pickle_.items(dict).size() > 2 * most_members)
+      fail("", fmt::format("must have dictionaries of at most {} members", most_members));
+    return pickle_.find(dict, key);
+  }
+
   [[nodiscard]] std::optional<std::int64_t> integer(const PickleValue& dict, std::string_view key,
                                                     std::string_view place) const {
-    const PickleValue* const value = pickle_.find(dict, key);
+    const PickleValue* const value = find(dict, key);
     if (value == nullptr || value->kind == PickleKind::none) return std::nullopt;
     if (value->kind != PickleKind::integer && value->kind != PickleKind::boolean)
       fail(fmt::format("{}/{}", place, key), "must be a whole number");
@@ -110,7 +115,7 @@ class SnapshotReading {
   }
   [[nodiscard]] std::string text_or(const PickleValue& dict, std::string_view key,
                                     std::string_view otherwise) const {
-    const PickleValue* const value = pickle_.find(dict, key);
+    const PickleValue* const value = find(dict, key);
     return value != nullptr && value->kind == PickleKind::text ? pickle_.text(*value)
                                                                : std::string(otherwise);
   }
@@ -130,13 +135,13 @@ class SnapshotReading {
 
   // Returns the stack of a block or an event. Absent frames are an empty stack.
   std::uint32_t stack_of(const PickleValue& dict, const std::string& place) {
-    const PickleValue* frames = pickle_.find(dict, "frames");
+    const PickleValue* frames = find(dict, "frames");
     if (frames == nullptr) {  // PyTorch 2.0 has them in the first element of "history"
-      const PickleValue* const history = pickle_.find(dict, "history");
+      const PickleValue* const history = find(dict, "history");
       if (history == nullptr || history->kind != PickleKind::list || pickle_.items(*history).empty())
         return 0;
       const PickleValue& first = pickle_.items(*history).front();
-      if (first.kind == PickleKind::dict) frames = pickle_.find(first, "frames");
+      if (first.kind == PickleKind::dict) frames = find(first, "frames");
     }
     if (frames == nullptr || frames->kind == PickleKind::none) return 0;
     if (frames->kind == PickleKind::list) {
@@ -164,7 +169,7 @@ class SnapshotReading {
                               .expandable = integer_or(dict, "is_expandable", 0, place) != 0,
                               .stack = stack_of(dict, place),
                               .blocks = {}};
-      if (const PickleValue* const pool = pickle_.find(dict, "segment_pool_id");
+      if (const PickleValue* const pool = find(dict, "segment_pool_id");
           pool != nullptr && pool->kind == PickleKind::tuple) {
         const std::vector<PickleValue>& parts = pickle_.items(*pool);
         if (parts.size() == 2 && parts[0].kind == PickleKind::integer && parts[1].kind == PickleKind::integer)
@@ -178,7 +183,7 @@ class SnapshotReading {
   }
 
   void read_blocks(const PickleValue& dict, const std::string& at, SnapshotSegment& segment) {
-    const PickleValue* const blocks = pickle_.find(dict, "blocks");
+    const PickleValue* const blocks = find(dict, "blocks");
     if (blocks == nullptr) return;
     std::int64_t address = segment.address;
     each(*blocks, at + "/blocks", [&](const PickleValue& of, std::size_t i) {

@@ -106,10 +106,11 @@ Table groups_table(const SnapshotReply& reply, std::size_t most) {
 
 std::string segments_text(const SnapshotUse& use) {
   const Bytes free = use.reserved - use.allocated - use.awaiting;
-  std::string text = fmt::format("{}GPU {}{} reserves {} in {} segments; tensors take {}.\n",
-                                 use.events > 0 ? "At the end of the trace, " : "", use.device,
-                                 use.devices > 1 ? fmt::format(" of {} in the snapshot", use.devices) : "",
-                                 human(use.reserved), use.segments, human(use.allocated));
+  std::string text =
+      fmt::format("{}GPU {}{} reserves {} in {} segment{}; tensors take {}.\n",
+                  use.events > 0 ? "At the end of the trace, " : "", use.device,
+                  use.devices > 1 ? fmt::format(" of {} in the snapshot", use.devices) : "",
+                  human(use.reserved), use.segments, use.segments == 1 ? "" : "s", human(use.allocated));
   if (use.awaiting > Bytes(0))
     text += fmt::format("Freed, but still in use by another stream: {}.\n", human(use.awaiting));
   text += fmt::format("Free in the segments: {} ({}), the largest block {}.\n", human(free),
