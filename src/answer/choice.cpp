@@ -100,8 +100,8 @@ TimeBelief belief_in(const Contenders& contenders, const Request& base) {
                contenders.measurements);
 }
 
-// Puts simpler strategies in the place of the first plans that are equal to the fastest within noise. Ranked by
-// time, a plan gives way only to one that takes less: few plans are searched with every choice.
+// Puts simpler strategies in the place of the first plans that are equal to the fastest within noise. Ranked
+// by time, a plan gives way only to one that takes less: few plans are searched with every choice.
 void simplify(std::vector<Candidate>& plans, const Request& base, const Space& space, RankedBy by) {
   constexpr std::size_t most_simplified = 4;
   const SharedErrors& errors = embedded_spreads().shared;

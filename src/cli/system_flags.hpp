@@ -39,8 +39,8 @@ void read_system_flags(const SystemFlags& flags, Request& request, std::vector<P
 // Sets what no flag names to the stack's defaults: optimizer state, gradient dtype, schedule, and what
 // data-parallel ranks divide.
 void use_stack_defaults(const RequestFlags& asked, Request& request);
-// Returns the request that the flags make, on its system, with the stack's defaults. Every mistake is added to
-// `problems`.
+// Returns the request that the flags make, on its system, with the stack's defaults. Every mistake is added
+// to `problems`.
 Request read_request_on(const RequestFlags& asked, const SystemFlags& system, std::vector<Problem>& problems);
 // use_stack_defaults() without schedule and data sharding, which a search chooses.
 void use_stack_optimizer(const RequestFlags& asked, Request& request);

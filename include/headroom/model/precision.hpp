@@ -69,7 +69,8 @@ constexpr bool has_bf16_layers(const PrecisionScope& scope) {
   return scope.bf16_layers_at_start > 0 || scope.bf16_layers_at_end > 0;
 }
 
-// Returns whether Transformer Engine supports attention in the recipe [pytorch/attention/dot_product_attention].
+// Returns whether Transformer Engine supports attention in the recipe
+// [pytorch/attention/dot_product_attention].
 constexpr bool multiplies_attention(Precision precision) {
   return precision == Precision::fp8 || precision == Precision::fp8_delayed || precision == Precision::mxfp8;
 }

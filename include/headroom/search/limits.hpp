@@ -33,8 +33,8 @@ struct NarrowerPlan {
   friend bool operator==(const NarrowerPlan&, const NarrowerPlan&) = default;
 };
 
-// Returns the plan in the fastest FP8 precision in which the strategy is legal, that its GPUs support and that
-// its stack launches, or nothing if none is faster. Expects a system whose performance is known.
+// Returns the plan in the fastest FP8 precision in which the strategy is legal, that its GPUs support and
+// that its stack launches, or nothing if none is faster. Expects a system whose performance is known.
 std::optional<NarrowerPlan> in_fp8(const Plan& plan);
 
 // A change that a search does not try unasked, since the stack's release lacks it, it changes the arithmetic, it

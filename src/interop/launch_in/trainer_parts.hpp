@@ -35,8 +35,8 @@ std::span<const LaunchKey> deepspeed_keys();
 // The stage without a configuration of DeepSpeed's own.
 void take_zero_stage(std::int64_t stage, const Written* from, RunBuilder& builder, bool bf16 = false);
 
-// Sets what DeepSpeed's optimizer of BF16 weights does where ZeRO is off [DeepSpeed, runtime/engine.py, get_data_types;
-// runtime/bf16_optimizer.py].
+// Sets what DeepSpeed's optimizer of BF16 weights does where ZeRO is off [DeepSpeed, runtime/engine.py,
+// get_data_types; runtime/bf16_optimizer.py].
 void shard_bf16_states(const Written* from, RunBuilder& builder);
 
 // Returns whether a configuration of DeepSpeed, or GPT-NeoX's, trains BF16 weights.
