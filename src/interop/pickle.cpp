@@ -1,13 +1,15 @@
 #include "interop/pickle.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
+#include <cstring>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "headroom/core/decimal.hpp"
 #include "headroom/core/error.hpp"
 
 namespace headroom {
@@ -188,7 +190,13 @@ class PickleMachine {
   template <class Number>
   Number decimal(std::string_view text, const char* what) {
     Number value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const char* const first = text.data();
+    const auto [end, error] = [&] {
+      if constexpr (std::is_floating_point_v<Number>)
+        return decimal_from_chars(first, first + text.size(), value);
+      else
+        return std::from_chars(first, first + text.size(), value);
+    }();
     if (error != std::errc() || end != text.data() + text.size())
       fail(fmt::format("'{}' is no {}", text, what));
     return value;
@@ -242,7 +250,9 @@ class PickleMachine {
       case 'G': {
         std::uint64_t bits = 0;
         for (int i = 0; i < 8; ++i) bits = bits << 8 | static_cast<unsigned char>(byte());
-        push_real(std::bit_cast<double>(bits));
+        double value = 0;
+        std::memcpy(&value, &bits, sizeof value);
+        push_real(value);
         return true;
       }
       case '\x8c':

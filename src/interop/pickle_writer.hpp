@@ -2,8 +2,8 @@
 // Lib/pickle.py].
 #pragma once
 
-#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
@@ -51,7 +51,8 @@ class PickleWriter {
   }
   void real(double value) {
     put('G');
-    const auto bits = std::bit_cast<std::uint64_t>(value);
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
     for (int byte = 7; byte >= 0; --byte) put(static_cast<char>(bits >> (8 * byte) & 0xFF));
   }
   void boolean(bool value) { put(value ? '\x88' : '\x89'); }

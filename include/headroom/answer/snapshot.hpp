@@ -18,10 +18,10 @@ struct PlannedSnapshot {
   std::int64_t all_microbatches = 0;  // of the iteration; the others repeat those
 };
 
-// Returns the snapshot of a settled plan, whether it fits or not, of a pipeline rank or of the one that
-// reserves the most. Throws InputError with the field "snapshot" if the allocator's account of the plan
-// does not exist or has too many events, and with "pipeline_rank" if there is no such rank.
-PlannedSnapshot planned_snapshot(const Plan& plan, std::optional<std::int64_t> rank = std::nullopt);
+// Returns the snapshot of a settled plan, whether it fits or not, of the pipeline rank asked for or of the
+// one that reserves the most. Throws InputError with the field "snapshot" if the allocator's account of the
+// plan does not exist or has too many events, and with "pipeline_rank" if there is no such rank.
+PlannedSnapshot planned_snapshot(const Plan& plan, std::optional<std::int64_t> asked = std::nullopt);
 
 // Returns a trace as a snapshot of device 0. Frames name op and tensor ("attention:6:query, saved"), layer
 // ("layer:12:dense", counted from 0) and pass ("microbatch:3:forward", from 1). Times count events.

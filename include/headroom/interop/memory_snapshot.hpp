@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "headroom/core/names.hpp"
@@ -17,7 +18,10 @@ struct SnapshotFrame {
   std::string name;  // of a function
   std::string file;
   std::int64_t line = 0;
-  friend auto operator<=>(const SnapshotFrame&, const SnapshotFrame&) = default;
+  friend bool operator==(const SnapshotFrame&, const SnapshotFrame&) = default;
+  friend bool operator<(const SnapshotFrame& a, const SnapshotFrame& b) {
+    return std::tie(a.name, a.file, a.line) < std::tie(b.name, b.file, b.line);
+  }
 };
 
 // awaiting_free: freed, but other streams still use the block (record_stream).
