@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,9 @@ namespace {
 
 constexpr std::string_view confirming = "confirming plans";
 
-using Known = std::pair<std::size_t, std::int64_t>;
-Known known(const Candidate& candidate) { return {candidate.variant, candidate.place}; }
+// A candidate that changes made of another one has the other's place.
+using Known = std::tuple<std::size_t, std::int64_t, Seconds>;
+Known known(const Candidate& candidate) { return {candidate.variant, candidate.place, candidate.iteration}; }
 
 Candidate settled_in(const Searched& of, Candidate candidate) {
   candidate = settled_candidate(of.base, std::move(candidate));
@@ -178,6 +180,7 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
     const Searched of = searched_of(result.plans.front());
     Candidate& best = result.plans.front();
     best = refined_and_settled(of.base, of.space, std::move(best));
+    done.insert(known(best));
     // A change may have led to the division of a slower plan.
     const auto replaced = [&best](const Candidate& other) {
       return other.variant == best.variant && division_of(other.strategy) == division_of(best.strategy);

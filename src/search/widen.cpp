@@ -216,6 +216,19 @@ class Refinement {
     return found;
   }
 
+  // Returns the fastest change of a marginal candidate that fits and takes less than `most`.
+  std::optional<Candidate> fitting(const Candidate& from, Seconds most) {
+    std::optional<Candidate> best;
+    neighbourhood_.visit_changes(from, [&](const Strategy& strategy) {
+      if (!neighbourhood_.reaches(from, strategy)) return;
+      const Seconds limit = best ? best->iteration : most;
+      const auto keeps = [&](const Candidate& one) { return one.iteration < limit; };
+      std::optional<Candidate> one = neighbourhood_.evaluated(from, strategy, Verdict::fits, keeps);
+      if (one) best = std::move(one);
+    });
+    return best;
+  }
+
   // Returns the candidate with its layers placed by time and memory, if it then has at most this verdict and takes
   // less than `most`. What PyTorch's allocator reserves must fit as well, or a plan might be lost.
   std::optional<Candidate> laid_otherwise(const Candidate& from, Verdict verdict, Seconds most) {
@@ -249,6 +262,25 @@ Candidate refined_by(Refinement& refinement, Candidate candidate, const Watch& w
     candidate = std::move(next.front());
   }
   return candidate;
+}
+
+// Adds changes of marginal plans that are faster than the best one, where such a change fits: recomputing a module
+// may free the margin for less than another division costs.
+void fit_marginal(SearchResult& result, Refinement& refinement, const Watch& watch) {
+  if (result.plans.front().verdict != Verdict::fits) return;
+  BestFound found;
+  found.add(result);
+  Seconds most = result.plans.front().iteration;
+  for (const Candidate& candidate : result.pareto) {  // by time
+    if (candidate.iteration >= most || stops(watch)) break;
+    if (candidate.verdict != Verdict::marginal) continue;
+    const std::optional<Candidate> fitting = refinement.fitting(candidate, most);
+    if (!fitting) continue;
+    most = fitting->iteration;
+    found.add(*fitting);
+  }
+  result.plans.clear();
+  found.fill(result);
 }
 
 // Refines the first plans. Further ones are there to compare with; refining all would take most of the time.
@@ -309,6 +341,7 @@ void widen(SearchResult& result, const Request& base, const Space& space, const 
   Refinement refinement(base, space);
   if (result.nearest) lay_nearest(result, refinement);
   if (result.plans.empty()) return;
+  fit_marginal(result, refinement, options.watch);
   refine_first(result, refinement, options.watch);
   if (result.undecided || !any_experts(base.model) || !widening.search_with_dispatcher()) return;
   if (!result.undecided) refine_first(result, refinement, options.watch);

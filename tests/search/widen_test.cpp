@@ -143,6 +143,33 @@ TEST_CASE("widen: no plan is lost for another layout whose reserved memory does 
   CHECK(settled(widened(question)) == Verdict::marginal);
 }
 
+TEST_CASE("widen: no change of a marginal plan fits and is faster than the best plan") {
+  WideQuestion question = wide_question("llama-3-8b", "megatron-core-2025", 8, 64);
+  question.base.model = read_model("llama-3-8b");
+  question.space.layouts = Layouts::any;
+  const Candidate before = usual(question).plans.front();
+  const SearchResult result = widened(question);
+  const Candidate& best = result.plans.front();
+  REQUIRE(before.verdict == Verdict::fits);
+  REQUIRE(best.verdict == Verdict::fits);
+  CHECK(best.iteration < before.iteration);
+  std::int64_t marginal = 0;
+  for (const Candidate& candidate : result.pareto) {
+    if (candidate.verdict != Verdict::marginal || candidate.iteration >= best.iteration) continue;
+    ++marginal;
+    Request at = question.base;
+    at.strategy = candidate.strategy;
+    for (const Edits& change : changes_on_same_devices(at)) {
+      Request changed_at = changed(at, change);
+      if (!can_replace(at, changed_at.strategy)) continue;
+      const Evaluation evaluation = evaluate(changed_at);
+      if (settling(evaluation).verdict == Verdict::fits)
+        CHECK(account(evaluation).timing->iteration.total >= best.iteration);
+    }
+  }
+  CHECK(marginal > 0);
+}
+
 TEST_CASE("widen: threads do not matter, and lists of values are kept") {
   const WideQuestion& question = wide_questions()[0];
   CHECK(widened(question, 3) == widened(question));
