@@ -6,6 +6,7 @@
 #include "headroom/parallel/context.hpp"
 #include "headroom/parallel/data_shards.hpp"
 #include "headroom/parallel/edits.hpp"
+#include "headroom/parallel/layout_text.hpp"
 #include "headroom/parallel/legality.hpp"
 #include "headroom/parallel/module_choices.hpp"
 #include "headroom/parallel/offload_modules.hpp"
@@ -211,6 +212,25 @@ void set_group_size(Edits& change, const Request& request) {
     change.push_back({"microbatch_group_size", std::to_string(least)});
 }
 
+// Returns the layers of each of `stages` stages, balanced by FLOPs as a search first lays them.
+std::vector<std::int64_t> balanced(const Transformer& model, std::int64_t stages) {
+  const EndLoads ends = end_loads(model);
+  const std::vector<double> loads = layer_loads(model);
+  return loads.empty() ? balanced_layers(model.layers, stages, ends) : balanced_layers(loads, stages, ends);
+}
+
+// Lays the layers anew if the change leads from uneven stages to another number of stages.
+void set_stages(Edits& change, const Request& request) {
+  if (request.strategy.stage_layers.empty()) return;
+  Strategy strategy = changed(request, change).strategy;
+  const std::int64_t stages = strategy.pipeline_parallel * strategy.virtual_pipeline;
+  if (stages == std::ssize(strategy.stage_layers) || stages > request.model.layers) return;
+  if (stages == 1) return change.push_back({"stage_layers", std::string(even_stages)});
+  strategy.stage_layers = balanced(request.model, stages);
+  const StrategyField& field = *find_field("stage_layers");
+  change.push_back({"stage_layers", value_of(field, strategy, request.workload)});
+}
+
 }  // namespace
 
 Request changed(const Request& request, const Edits& change) {
@@ -225,7 +245,10 @@ std::vector<Edits> changes_on_same_devices(const Request& request) {
   change_exchanges(changes, request);
   change_batching(changes, request.strategy, any_experts(request.model));
   trade(changes, request);
-  for (Edits& change : changes.list) set_group_size(change, request);
+  for (Edits& change : changes.list) {
+    set_group_size(change, request);
+    set_stages(change, request);
+  }
   return std::move(changes.list);
 }
 

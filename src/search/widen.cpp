@@ -194,6 +194,8 @@ class Widening {
   Counts wide_context_;
 };
 
+bool faster_than(const Candidate& x, const Candidate& y) { return x.iteration < y.iteration; }
+
 // Makes a candidate faster, change by change.
 class Refinement {
  public:
@@ -208,8 +210,7 @@ class Refinement {
       if (!neighbourhood_.reaches(from, strategy)) return;
       if (std::optional<Candidate> one = within(from, strategy, most)) found.push_back(std::move(*one));
     });
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Candidate& x, const Candidate& y) { return x.iteration < y.iteration; });
+    std::stable_sort(found.begin(), found.end(), faster_than);
     if (!found.empty()) return found;
     if (std::optional<Candidate> one = laid_otherwise(from, from.verdict, most))
       found.push_back(std::move(*one));
@@ -240,6 +241,31 @@ class Refinement {
     const Verdict least = std::min(from.verdict, Verdict::marginal);
     if (one && settled_candidate(base_, *one).verdict > least) return std::nullopt;
     return one;
+  }
+
+  // Returns the fastest candidate with another number of stages whose layers are placed by time and memory, if it
+  // is worth the change. Placing takes milliseconds, so only what is nearly as fast with balanced stages is placed.
+  std::optional<Candidate> laid_on_other_stages(const Candidate& from) {
+    if (from.strategy.stage_layers.empty()) return std::nullopt;
+    constexpr std::size_t most_placed = 2;
+    constexpr double nearly = 1.05;
+    const auto stages = [](const Strategy& of) { return of.pipeline_parallel * of.virtual_pipeline; };
+    std::vector<Candidate> balanced;
+    neighbourhood_.visit_changes(from, [&](const Strategy& strategy) {
+      if (stages(strategy) == stages(from.strategy) || !neighbourhood_.reaches(from, strategy)) return;
+      if (std::optional<Candidate> one = within(from, strategy, nearly * from.iteration))
+        balanced.push_back(std::move(*one));
+    });
+    std::stable_sort(balanced.begin(), balanced.end(), faster_than);
+    std::optional<Candidate> best;
+    Seconds most = worth_a_change * from.iteration;
+    for (std::size_t i = 0; i < std::min(balanced.size(), most_placed); ++i) {
+      std::optional<Candidate> one = laid_otherwise(balanced[i], from.verdict, most);
+      if (!one) continue;
+      most = one->iteration;
+      best = std::move(one);
+    }
+    return best;
   }
 
  private:
@@ -283,17 +309,32 @@ void fit_marginal(SearchResult& result, Refinement& refinement, const Watch& wat
   found.fill(result);
 }
 
-// Refines the first plans. Further ones are there to compare with; refining all would take most of the time.
+// Further plans are there to compare with; changing all would take most of the time.
+constexpr std::size_t changed_plans = 3;
+
+// Refines the first plans.
 void refine_first(SearchResult& result, Refinement& refinement, const Watch& watch) {
-  constexpr std::size_t refined_plans = 3;
   BestFound found;
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     Candidate& plan = result.plans[i];
-    if (i < refined_plans && !result.undecided) plan = refined_by(refinement, std::move(plan), watch);
+    if (i < changed_plans && !result.undecided) plan = refined_by(refinement, std::move(plan), watch);
     leave_undecided(result, watch);
     found.add(plan);
   }
   for (const Candidate& candidate : result.pareto) found.add(candidate);
+  result.plans.clear();
+  found.fill(result);
+}
+
+// Adds the first plans with other numbers of stages.
+void restage_first(SearchResult& result, Refinement& refinement, const Watch& watch) {
+  BestFound found;
+  found.add(result);
+  for (std::size_t i = 0; i < std::min(result.plans.size(), changed_plans) && !stops(watch); ++i) {
+    const std::optional<Candidate> staged = refinement.laid_on_other_stages(result.plans[i]);
+    if (staged) found.add(refined_by(refinement, *staged, watch));
+  }
+  leave_undecided(result, watch);
   result.plans.clear();
   found.fill(result);
 }
@@ -343,8 +384,9 @@ void widen(SearchResult& result, const Request& base, const Space& space, const 
   if (result.plans.empty()) return;
   fit_marginal(result, refinement, options.watch);
   refine_first(result, refinement, options.watch);
-  if (result.undecided || !any_experts(base.model) || !widening.search_with_dispatcher()) return;
-  if (!result.undecided) refine_first(result, refinement, options.watch);
+  if (!result.undecided && any_experts(base.model) && widening.search_with_dispatcher() && !result.undecided)
+    refine_first(result, refinement, options.watch);
+  if (!result.undecided) restage_first(result, refinement, options.watch);
 }
 
 }  // namespace headroom
