@@ -386,4 +386,41 @@ TEST_CASE("trainer script: LLaMA-Factory's FP8 is named as left out") {
   CHECK(says(run, "fp8: true: GEMMs are modelled in BF16"));
 }
 
+TEST_CASE("trainer script: a program of Megatron-Bridge that torchrun starts, with overrides behind it") {
+  const LaunchFolder folder;
+  // Named like a module that it imports.
+  folder.with("pretrain.py", R"(
+from megatron.bridge.recipes.llama import llama3_8b_pretrain_config
+from megatron.bridge.training.pretrain import pretrain
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cp", type=int, default=1)
+    args = parser.parse_args()
+    cfg = llama3_8b_pretrain_config()
+    cfg.model.tensor_model_parallel_size = 2
+    cfg.model.context_parallel_size = args.cp
+    cfg.model.seq_length = 4096
+    cfg.train.global_batch_size = 64
+    cfg.train.micro_batch_size = 1
+    pretrain(cfg, forward_step)
+
+if __name__ == "__main__":
+    main()
+)");
+  const LaunchedRun run =
+      read_launched_run(folder.with("run.sh",
+                                    "torchrun --nproc_per_node 8 --nnodes 4 pretrain.py --cp 2 "
+                                    "model.tensor_model_parallel_size=4\n"));
+  CHECK(run.framework == "Megatron-Bridge");
+  CHECK(run.devices == 32);
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 32);
+  CHECK(value_in(run, "tensor_parallel") == "4");
+  CHECK(value_in(run, "context_parallel") == "2");
+  CHECK(value_in(run, "global_batch") == "64");
+  CHECK(value_in(run, "sequence") == "4096");
+  CHECK(!says(run, "a condition that only a run knows"));
+}
+
 }  // namespace headroom::tests

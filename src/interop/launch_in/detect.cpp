@@ -7,9 +7,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "interop/launch_in/frameworks.hpp"
-#include "interop/launch_in/python.hpp"
 #include "interop/launch_in/readers.hpp"
-#include "interop/launch_in/trainer_script.hpp"
 #include "io/command_files.hpp"
 #include "io/text.hpp"
 
@@ -168,88 +166,6 @@ LaunchedRun read_tree_file(std::string_view text, const std::string& file, const
   const TreeFile tree{file, run_of(root)};
   LaunchedRun run = framework->read(tree, options);
   collect_repeats(tree.root, "", file, run.remarks);
-  return run;
-}
-
-namespace {
-
-constexpr std::string_view other_python =
-    " (of torchtitan, NeMo or Megatron-Bridge), and makes no arguments of a Trainer: give the script or the "
-    "configuration that starts the job";
-
-// Returns the function whose configuration a file has: the only one, or that of pretraining.
-std::string function_of(std::string_view text, const std::string& file) {
-  const std::vector<std::string> functions = python_functions(text, file);
-  if (functions.size() == 1) return functions.front();
-  if (contains(functions, std::string("pretrain_recipe"))) return "pretrain_recipe";
-  if (functions.empty())
-    throw InputError(file, "has no function that takes no arguments and returns a configuration" +
-                               std::string(other_python));
-  throw InputError(file, fmt::format("has several configurations: name one as {}::FUNCTION, of {}", file,
-                                     fmt::join(functions, ", ")));
-}
-
-// Returns the recipe that a program hands to NeMo-Run ("run.run(recipe, executor=...)",
-// "experiment.add(recipe)"), or to Megatron-Bridge ("pretrain(config=recipe, forward_step_func=...)").
-std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::string& file,
-                                             const std::string& function, const LaunchOptions& options) {
-  const auto starts = [](std::string_view called) {
-    return called == "run.run" || called.ends_with("Experiment.add") || called.ends_with("exp.add") ||
-           called == "pretrain" || called == "finetune";
-  };
-  const PythonEnvironment environment(options.environment.begin(), options.environment.end());
-  PythonResult result =
-      run_python(text, file, starts, {.flags = {}, .function = function, .environment = environment});
-  for (TreeNode& call : result.root.members) {
-    TreeNode* const named = member_of(call, "config");
-    TreeNode* const recipe = named != nullptr ? named : member_of(call, "0");
-    if (recipe == nullptr || recipe->members.empty()) continue;
-    TreeNode root = std::move(*recipe);
-    result.root = std::move(root);
-    return result;
-  }
-  return std::nullopt;
-}
-
-PythonResult configuration_in(std::string_view text, const std::string& file, const std::string& function,
-                              const LaunchOptions& options) {
-  PythonResult result =
-      call_python(text, file, function, {options.environment.begin(), options.environment.end()});
-  if (!result.root.members.empty() || !result.root.text.empty()) return result;
-  if (std::optional<PythonResult> started = recipe_that_runs(text, file, function, options))
-    return std::move(*started);
-  throw InputError(
-      file, fmt::format("has no configuration in what '{}' returns{}", printable(function), other_python));
-}
-
-}  // namespace
-
-LaunchedRun read_python_config(std::string_view text, const std::string& file, const std::string& function,
-                               const LaunchOptions& options) {
-  std::string name = function;
-  std::optional<PythonResult> started;
-  if (name.empty()) {
-    const PythonEnvironment environment(options.environment.begin(), options.environment.end());
-    if (std::optional<TrainerLaunch> launch = trainer_script(text, file, {}, environment))
-      return read_trainer_script(std::move(*launch), file, options);
-    started = recipe_that_runs(text, file, "", options);
-    if (!started) name = function_of(text, file);
-  }
-  PythonResult result = started ? std::move(*started) : configuration_in(text, file, name, options);
-  TreeNode of_function;
-  of_function.kind = TreeKind::scalar;
-  of_function.key = "::function";
-  of_function.text = name;
-  of_function.quoted = true;
-  result.root.kind = TreeKind::map;
-  result.root.members.push_back(std::move(of_function));
-  const TreeFile tree{file, std::move(result.root)};
-  const bool titan = member_of(tree.root, "model_spec") != nullptr ||
-                     tree.root.text.find("Trainer.Config") != std::string::npos ||
-                     member_of(tree.root, "parallelism") != nullptr;
-  LaunchedRun run = titan ? read_torchtitan_config(tree, options) : read_nemo_recipe(tree, options);
-  for (PythonRemark& remark : result.remarks)
-    run.remarks.push_back({LaunchRemarkKind::unresolved, std::move(remark.text), {file, remark.line}, ""});
   return run;
 }
 

@@ -18,9 +18,11 @@
 #include "interop/launch_in/megatron_keys.hpp"
 #include "interop/launch_in/model_zoo.hpp"
 #include "interop/launch_in/program.hpp"
+#include "interop/launch_in/python_config.hpp"
 #include "interop/launch_in/readers.hpp"
 #include "interop/launch_in/script_files.hpp"
 #include "interop/launch_in/script_job.hpp"
+#include "interop/launch_in/script_starts.hpp"
 #include "interop/launch_in/script_words.hpp"
 #include "interop/launch_in/setting.hpp"
 #include "interop/launch_in/trainer_common.hpp"
@@ -34,25 +36,6 @@ namespace {
 
 using shell::Followed;
 using shell::Value;
-
-// Of an override its last name: "num_layers" of "model.num_layers=32".
-std::string_view last_name(const Written& setting) {
-  return std::string_view(setting.name).substr(setting.name.rfind('.') + 1);
-}
-
-bool is_megatron(const Program& program, const std::vector<Written>& written) {
-  constexpr std::array<std::string_view, 7> names{"tensor_model_parallel_size",
-                                                  "pipeline_model_parallel_size",
-                                                  "num_layers",
-                                                  "hidden_size",
-                                                  "num_attention_heads",
-                                                  "micro_batch_size",
-                                                  "model_parallel_size"};
-  const auto count = std::count_if(written.begin(), written.end(), [&](const Written& setting) {
-    return contains(names, last_name(setting));
-  });
-  return count >= 2 || (count >= 1 && program.name.starts_with("pretrain"));
-}
 
 std::string deepspeed_config(const std::vector<Value>& words, const std::string& file) {
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -107,48 +90,6 @@ LaunchedRun read_megatron(const Followed& script, const Program& program, std::v
   if (are_slime_words(arguments.written)) take_slime(arguments, run);
   read_megatron_arguments(arguments, run);
   return run.finish(options);
-}
-
-// What reads the run that a program starts.
-enum class Reader : std::uint8_t { megatron, bridge, verl, configuration, trainer, engine, python };
-
-// verl's own programs, and others with the settings of its trainers [recipe.dapo.main_dapo].
-bool is_verl(std::string_view name, const std::vector<Written>& written) {
-  if (name.starts_with("verl.trainer.") || name == "fsdp_sft_trainer.py") return true;
-  return std::any_of(written.begin(), written.end(), [](const Written& setting) {
-    return setting.name.starts_with("actor_rollout_ref.actor.");
-  });
-}
-
-std::optional<Reader> reader_of(const Program& program, const std::vector<Written>& written,
-                                const std::string& config) {
-  if (is_verl(program.name, written)) return Reader::verl;
-  if (runs_bridge_recipe(program.name)) return Reader::bridge;
-  if (program.name == "swift" || program.name == "megatron" || are_openrlhf_words(written))
-    return Reader::trainer;
-  // Overrides that state a whole model, without a recipe in front.
-  if (are_bridge_words(written) && is_megatron(program, written)) return Reader::bridge;
-  const bool of_factory = are_factory_words(program.name, written);  // on Megatron-Core too, by its flags
-  if (!of_factory && is_megatron(program, written)) return Reader::megatron;
-  const bool states_batch = std::any_of(written.begin(), written.end(), [](const Written& setting) {
-    return setting.name == "per_device_train_batch_size";
-  });
-  const bool trains = states_batch || are_deepspeed_chat_words(written) || of_factory;
-  if (trains && !holds_trainer_arguments(config)) return Reader::trainer;
-  if (!config.empty()) return Reader::configuration;
-  const auto has = [&](std::string_view name) {
-    return std::any_of(written.begin(), written.end(), [&](const Written& it) { return it.name == name; });
-  };
-  if (has("deepspeed_config") && (has("model") || has("model_name_or_path"))) return Reader::engine;
-  // A Trainer whose batch sizes are in DeepSpeed's configuration.
-  if (has("deepspeed") && has("model_name_or_path")) return Reader::trainer;
-  // A program of one's own under accelerate, which says how it shards.
-  const bool of_accelerate = !program.launchers.empty() && program.launchers.back().starts_with("accelerate");
-  const bool has_model = has("model") || has("model_name") || has("model_path");
-  const bool of_training = has("learning_rate") || has("lr") || has("gradient_accumulate_every") ||
-                           has("gradient_accumulation_steps") || has("max_train_steps") || has("num_epochs");
-  if (of_accelerate && of_training && has("batch_size") && has_model) return Reader::engine;
-  return std::nullopt;
 }
 
 // The GPUs of the script stand over those that a configuration was read with.
@@ -262,140 +203,7 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, Trainer
   return run;
 }
 
-// How PyTorch's allocator is set for a program.
-std::optional<Written> allocator_of(const Followed& script, const shell::Started& started) {
-  for (const auto& [name, value] : started.environment) {
-    if (is_allocator_variable(name) && shell::is_known(value))
-      return Written{name, {value}, name + "=" + value, file_place(script, started.at), ""};
-  }
-  return std::nullopt;
-}
-
-// The variables that Megatron-LM's checks look at: exported, in front of the program, or among the words of `env`,
-// `docker run -e` and `srun --export`.
-std::vector<Written> checked_environment(const Followed& script, const shell::Started& started) {
-  std::vector<Written> all;
-  for (const std::string_view variable : checked_variables) {
-    std::optional<std::string> text;
-    for (const auto& [name, value] : started.environment) {
-      if (!text && name == variable) text = value;
-    }
-    const std::string start = fmt::format("{}=", variable);
-    for (const Value& word : started.words) {
-      const std::size_t at = word.text().find(start);
-      if (text || at == std::string::npos) continue;
-      text = word.text().substr(at + start.size());
-      text->resize(std::min(text->size(), text->find_first_of(" ,;\"'")));
-    }
-    if (!text) continue;
-    all.push_back({std::string(variable),
-                   {shown(script, *text)},
-                   start + shown(script, *text),
-                   file_place(script, started.at),
-                   shell::is_known(*text) ? "" : needs(script, *text)});
-  }
-  return all;
-}
-
-// A training run that a script starts.
-struct Found {
-  Program program;
-  std::vector<Written> written;
-  std::vector<shell::Value> extra;
-  std::string model;  // of Megatron-MoE-ModelZoo
-  std::optional<std::int64_t> devices;
-  Reader reader = Reader::megatron;
-  std::string config;                      // of Reader::configuration
-  std::optional<TrainerLaunch> of_python;  // of Reader::python
-  std::optional<Written> allocator;        // PYTORCH_CUDA_ALLOC_CONF
-  std::vector<Written> environment;        // of checked_variables
-  std::string of_defaults;                 // of Megatron-MoE-ModelZoo
-};
-
-struct Starts {
-  std::vector<Found> runs;
-  std::vector<std::string> others;  // programs that are no training runs
-  std::vector<std::string> alone;   // launchers without a program
-};
-
-// Returns the Trainer's settings that the started Python script writes out.
-std::optional<TrainerLaunch> launch_of_python(const Program& program, const std::string& file) {
-  if (!program.name.ends_with(".py")) return std::nullopt;
-  const std::optional<std::string> place = place_in_script(program.path, file);
-  if (!place) return std::nullopt;
-  std::vector<std::string> words;
-  for (const Value& word : program.arguments)
-    words.push_back(shell::is_known(word.text()) ? word.text() : "${}");
-  PythonEnvironment environment;
-  for (const auto& [name, value] : program.environment)  // those of the command itself come first
-    environment.emplace(name, shell::is_known(value) ? value : "${}");
-  return trainer_script(read_file(*place), *place, python_flags(words), environment);
-}
-
-Starts starts_of(const Followed& script, const std::string& file) {
-  Starts starts;
-  for (const shell::Started& started : script.started) {
-    if (std::optional<ModelZooRun> zoo = model_zoo_run(started, file_place(script, started.at))) {
-      Found one;
-      one.program.at = started.at;
-      one.written = std::move(zoo->variables);
-      for (Written& flag : written_in(script, zoo->flags, one.extra)) one.written.push_back(std::move(flag));
-      one.model = zoo->model;
-      one.devices = zoo->devices;
-      one.allocator = allocator_of(script, started);
-      one.of_defaults = zoo->of_defaults;
-      starts.runs.push_back(std::move(one));
-      continue;
-    }
-    std::optional<Program> program = program_of(started);
-    if (!program) {
-      if (const std::string launcher = launcher_alone(started); !launcher.empty())
-        starts.alone.push_back(
-            fmt::format("{} in line {} starts no program that is named", launcher, started.at.line));
-      continue;
-    }
-    Found one;
-    one.program = std::move(*program);
-    if (runs_bridge_recipe(one.program.name)) {
-      for (Value& word : one.program.arguments) word = Value(full_bridge_flag(word.text()), word.place());
-    }
-    one.written = written_in(script, one.program.arguments, one.extra);
-    one.config = configuration_of(one.program, file);
-    one.allocator = allocator_of(script, started);
-    one.environment = checked_environment(script, started);
-    if (const auto reader = reader_of(one.program, one.written, one.config)) {
-      one.reader = *reader;
-      starts.runs.push_back(std::move(one));
-    } else if (one.of_python = launch_of_python(one.program, file); one.of_python) {
-      one.reader = Reader::python;
-      starts.runs.push_back(std::move(one));
-    } else {
-      starts.others.push_back(
-          fmt::format("{} (line {})", printable(shown(script, one.program.name)), one.program.at.line));
-    }
-  }
-  return starts;
-}
-
-[[noreturn]] void refuse_without_run(const Followed& script, Starts starts, const std::string& file) {
-  std::string rule =
-      "starts no training run that is known: a program of Megatron-LM, Megatron-DeepSpeed, Megatron-Bridge, "
-      "NeMo or verl, a Trainer by its arguments, or a framework with a configuration beside the script";
-  constexpr std::size_t most = 5;
-  if (starts.others.size() > most) starts.others.resize(most);
-  if (!starts.others.empty()) rule += "; it starts " + joined(starts.others, ", ");
-  if (!starts.alone.empty()) rule += "; " + starts.alone.front();
-  if (script.exit && starts.others.empty())
-    rule +=
-        fmt::format("; it exits in line {}: if a variable is missing there, give it with --env NAME=VALUE",
-                    script.exit->line);
-  for (const auto& [name, at] : script.missing_files)
-    rule += fmt::format("; {} is not beside it", printable(name));
-  if (const std::string need = need_of_conditions(script); !need.empty()) rule += "; a condition " + need;
-  throw InputError(file, rule);
-}
-
-LaunchedRun read_found(const Followed& script, Found one, const std::string& file,
+LaunchedRun read_found(const Followed& script, StartedRun one, const std::string& file,
                        const LaunchOptions& options) {
   MegatronArguments arguments;
   arguments.devices = one.devices;
@@ -404,11 +212,11 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
   arguments.environment = std::move(one.environment);
   LaunchedRun run;
   switch (one.reader) {
-    case Reader::megatron:
+    case ScriptReader::megatron:
       run = read_megatron(script, one.program, std::move(one.written), one.extra, std::move(arguments), file,
                           options);
       break;
-    case Reader::bridge: {
+    case ScriptReader::bridge: {
       RunBuilder job(file, "", "");
       std::optional<std::int64_t> devices;
       read_sizes(script, one.program, job, devices);
@@ -419,7 +227,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       add_remarks(job, run);
       break;
     }
-    case Reader::verl: {
+    case ScriptReader::verl: {
       RunBuilder job(file, "", "");
       std::optional<std::int64_t> devices;
       read_sizes(script, one.program, job, devices);
@@ -432,18 +240,27 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
       if (trainer != VerlTrainer::actor) add_remarks(job, run);  // the actor's GPUs are settings
       break;
     }
-    case Reader::configuration:
+    case ScriptReader::configuration:
       run = read_configuration(script, one.program, std::move(one.written), one.config, file, options);
       break;
-    case Reader::python:
+    case ScriptReader::python:
       if (one.program.launchers.empty())
         assume_one_process(*one.of_python, file_place(script, one.program.at));
       run = read_trainer(script, one.program, std::move(*one.of_python), file, options);
       break;
-    case Reader::trainer:
+    case ScriptReader::recipe: {
+      RunBuilder job(file, "", "");
+      std::optional<std::int64_t> devices;
+      read_sizes(script, one.program, job, devices);
+      run = read_recipe(std::move(*one.recipe), "", one.config, options);
+      take_job(job.so_far(), run);
+      add_remarks(job, run);
+      break;
+    }
+    case ScriptReader::trainer:
       run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
       break;
-    case Reader::engine: {
+    case ScriptReader::engine: {
       const bool has_file = has_flag(one.written, "deepspeed_config");
       rename_for_trainer(one.written);
       run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
@@ -452,7 +269,7 @@ LaunchedRun read_found(const Followed& script, Found one, const std::string& fil
     }
   }
   RunBuilder around(file, "", "");
-  if (one.allocator && one.reader != Reader::megatron) take_allocator(*one.allocator, around);
+  if (one.allocator && one.reader != ScriptReader::megatron) take_allocator(*one.allocator, around);
   tell_conditions(script, around);
   for (const LaunchSetting& setting : around.so_far().stack) {
     const bool is_set = std::any_of(run.stack.begin(), run.stack.end(),
@@ -476,8 +293,8 @@ LaunchedRun read_launch_script(std::string_view text, const std::string& file, c
   // Readers find what the script writes where they would find it on the disk.
   CommandFiles files(command_files(), files_written_by(script, file));
   const Current<CommandFiles> while_reading(files);
-  Starts starts = starts_of(script, file);
-  std::vector<Found>& found = starts.runs;
+  ScriptStarts starts = starts_of(script, file);
+  std::vector<StartedRun>& found = starts.runs;
   if (found.empty()) refuse_without_run(script, std::move(starts), file);
   if (options.run < 1 || options.run > found.size())
     throw InputError(file,

@@ -54,11 +54,11 @@ class TreeMaker {
   std::size_t nodes_ = 0;
 };
 
-// Returns the modules in the folder of a file.
+// Returns the other modules in the folder of a file.
 PythonModules modules_beside(const std::string& file) {
   return [file](const std::string& module) -> std::optional<std::string> {
     const std::filesystem::path path = std::filesystem::path(file).parent_path() / (module + ".py");
-    if (!is_regular_file(path.string())) return std::nullopt;
+    if (path == std::filesystem::path(file) || !is_regular_file(path.string())) return std::nullopt;
     return read_file(path.string());
   };
 }
