@@ -423,4 +423,33 @@ if __name__ == "__main__":
   CHECK(!says(run, "a condition that only a run knows"));
 }
 
+TEST_CASE("trainer script: sequences of GRPO are a prompt and an answer") {
+  const std::string script = R"(
+from trl import GRPOConfig, GRPOTrainer
+args = GRPOConfig(per_device_train_batch_size=4, max_prompt_length=256, max_completion_length=1024, beta=BETA)
+GRPOTrainer(model="Qwen/Qwen2.5-0.5B-Instruct", args=args).train()
+)";
+  const auto with_beta = [&](const std::string& beta) {
+    std::string text = script;
+    return python(text.replace(text.find("BETA"), 4, beta));
+  };
+  CHECK(value_in(with_beta("0.0"), "sequence") == "1280");
+  CHECK(value_in(with_beta("0.0"), "reference_model") != "yes");
+  CHECK(value_in(with_beta("0.04"), "reference_model") == "yes");
+  const LaunchedRun by_default = python(R"(
+from trl import GRPOConfig, GRPOTrainer
+args = GRPOConfig(per_device_train_batch_size=4, num_generations=4)
+GRPOTrainer(model="Qwen/Qwen2.5-0.5B-Instruct", args=args).train()
+)");
+  CHECK(value_in(by_default, "sequence") == "768");
+  CHECK(says(by_default, "prompts of 512 tokens and answers of 256"));
+  const LaunchFolder folder;
+  const LaunchedRun swift = read_launched_run(folder.with(
+      "run.sh",
+      "NPROC_PER_NODE=2 swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-7B-Instruct --train_type full "
+      "--max_length 2048 --max_completion_length 1024 --per_device_train_batch_size 8\n"));
+  CHECK(value_in(swift, "sequence") == "3072");  // max_length is of prompts
+  CHECK(value_in(swift, "reference_model") == "yes");
+}
+
 }  // namespace headroom::tests

@@ -9,6 +9,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/counts.hpp"
+#include "headroom/core/decimal.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/flags.hpp"
 #include "interop/launch_in/program.hpp"
@@ -184,7 +185,53 @@ void defaults_of_trl(TrainerLaunch& launch, const FilePlace& at) {
   if (!has_flag(launch.written, "no_gradient_checkpointing")) or_default("gradient_checkpointing", "true");
   const auto has = [&](std::string_view name) { return has_flag(launch.written, name); };
   const bool has_length = std::any_of(trainer_lengths.begin(), trainer_lengths.end(), has);
-  if (!has_length && !has("max_completion_length")) or_default("max_length", "1024");  // else of GRPO
+  if (!has_length && !are_grpo_words(launch.written)) or_default("max_length", "1024");
+}
+
+bool are_grpo_words(const std::vector<Written>& written) {
+  const Written* const type = flag_of(written, "rlhf_type");
+  if (type != nullptr) return lower_case(text_of_values(*type)) == "grpo";
+  return has_flag(written, "num_generations") || has_flag(written, "reward_funcs");
+}
+
+// Prompts of 512 tokens, answers of 256, and beta 0 [trl/trainer/grpo_config.py, releases since 0.17]; any other beta
+// needs the reference [trl/trainer/grpo_trainer.py, ref_model].
+// ms-swift: answers of 512, beta 0.04, and max_length is of prompts [swift/llm/argument/rlhf_args.py].
+void take_grpo(TrainerLaunch& launch) {
+  std::vector<Written>& written = launch.written;
+  if (written.empty()) return;
+  const bool of_swift = has_flag(written, "rlhf_type");
+  if (of_swift) rename(written, {{"max_length", "max_prompt_length"}});
+  const FilePlace at = written.front().at;
+  const auto has = [&](std::string_view name) { return has_flag(written, name); };
+  const auto or_default = [&](const std::string& name, const std::string& value) {
+    if (!has(name))
+      written.push_back(
+          {name, {value}, fmt::format("{}{}{}", of_swift ? "swift" : "trl", default_of, name), at, ""});
+  };
+  const bool states_lengths = has("max_completion_length") || has("max_prompt_length");
+  const bool has_length = std::any_of(trainer_lengths.begin(), trainer_lengths.end(), has);
+  if (states_lengths || !has_length) {
+    // The length that a model is loaded for is no more than a limit.
+    std::erase_if(written, [](const Written& it) { return contains(trainer_lengths, it.name); });
+    or_default("max_prompt_length", "512");
+    or_default("max_completion_length", of_swift ? "512" : "256");
+    const std::string text = fmt::format("sequences are prompts of {} tokens and answers of {} at most",
+                                         text_of_values(*flag_of(written, "max_prompt_length")),
+                                         text_of_values(*flag_of(written, "max_completion_length")));
+    launch.remarks.push_back({LaunchRemarkKind::implied, text, at, ""});
+    join_lengths(written, "max_prompt_length", "max_completion_length");
+    std::erase_if(written, [](const Written& it) {
+      return it.name == "max_prompt_length" || it.name == "max_completion_length";
+    });
+  }
+  if (of_swift) or_default("beta", "0.04");
+  if (const Written* const beta = flag_of(written, "beta"); beta != nullptr && beta->unknown.empty()) {
+    double weight = 0;
+    const std::string text = text_of_values(*beta);
+    decimal_from_chars(text.data(), text.data() + text.size(), weight);
+    launch.reference = launch.reference || weight != 0;
+  }
 }
 
 bool are_factory_words(std::string_view program, const std::vector<Written>& written) {

@@ -319,6 +319,7 @@ LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options
 
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options) {
   RunBuilder builder(file, "Hugging Face Trainer", "hf-trainer");
+  if (are_grpo_words(launch.written)) take_grpo(launch);
   const std::vector<LaunchRemark> remarks = std::move(launch.remarks);
   RunScale scale = scale_of_launch(launch, builder);
   if (launch.global && !launch.global->unknown.empty()) {

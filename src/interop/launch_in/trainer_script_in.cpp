@@ -266,6 +266,8 @@ std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::st
   // max_length of the arguments overrides max_seq_length of the loaded model.
   if (has_flag(launch.written, "max_length"))
     std::erase_if(launch.written, [](const Written& it) { return it.name == "max_seq_length"; });
+  const bool of_grpo = last_of(parts.arguments->text).starts_with("GRPO");
+  if (of_grpo) take_grpo(launch);
   if (last_of(parts.arguments->text).ends_with("Config")) {
     const TreeNode* const length = member_of(*parts.arguments, "max_length");
     defaults_of_trl(launch, {file, parts.arguments->line});
@@ -274,10 +276,10 @@ std::optional<TrainerLaunch> trainer_script(std::string_view text, const std::st
   }
   const Preferences preferences = preferences_of(kind_of(calls), launch.written);
   launch.pairs = preferences.pairs;
-  launch.reference = preferences.reference;
+  launch.reference = launch.reference || preferences.reference;
   for (PythonRemark& remark : result.remarks)
     launch.remarks.push_back({LaunchRemarkKind::unresolved, std::move(remark.text), {file, remark.line}, ""});
-  if (last_of(parts.arguments->text).starts_with("GRPO"))
+  if (of_grpo)
     launch.remarks.push_back(
         {LaunchRemarkKind::unmodelled,
          "generated answers and their rewards are not counted: read as one model trained on single sequences",
