@@ -1,5 +1,6 @@
 // What is around a run: accelerate's options, programs that start others, forks, and trainers with files of their own.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "headroom/core/error.hpp"
 #include "headroom/interop/launched_run.hpp"
@@ -249,6 +250,23 @@ TEST_CASE("around: verl steps weights that it loads in BF16, and checkpoints lay
       "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 trainer.n_gpus_per_node=8 trainer.nnodes=2");
   CHECK(value_in(actor, "recompute") == "full");
   CHECK(value_in(actor, "main_params_dtype").empty());
+}
+
+TEST_CASE("around: verl's packed microbatches are the nearest that divide a rank's batch") {
+  const auto actor = [](std::int64_t tokens) {
+    return script(fmt::format(
+        "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct "
+        "data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=64 "
+        "actor_rollout_ref.rollout.n=8 data.max_prompt_length=2048 data.max_response_length=4096 "
+        "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu={} "
+        "actor_rollout_ref.model.enable_activation_offload=True trainer.n_gpus_per_node=8 trainer.nnodes=2",
+        tokens));
+  };
+  CHECK(value_in(actor(40960), "micro_batch") == "8");  // 6.67 sequences
+  CHECK(value_in(actor(32768), "micro_batch") == "4");  // 5.33
+  CHECK(value_in(actor(1024), "micro_batch") == "1");
+  CHECK(value_in(actor(4000000), "micro_batch") == "32");  // all of the rank's
+  CHECK(value_in(actor(40960), "offload_modules") == "layer_input");
 }
 
 TEST_CASE("around: NeMo's ZeRO optimizer among overrides, and a recipe before the name of its file") {

@@ -400,6 +400,7 @@ TEST_CASE("programs: GPT-NeoX's experts, gas and Mamba layers") {
   CHECK(experts.model->layer_kinds.size() == 2);
   CHECK(says(experts, "1 of every 2 layers has experts"));
   CHECK(says(experts, "microbatch x accumulation x DP = 2 x 4 x 2 = 16"));
+  CHECK(experts.accumulation == 4);  // with --devices, the batch is of those GPUs
   const LaunchedRun mamba = read_tree_file(
       "{\"model_parallel_size\": 1, \"pipe_parallel_size\": 0, \"num_layers\": 48, \"hidden_size\": 1024, "
       "\"num_attention_heads\": 12, \"seq_length\": 2048, \"attention_config\": [[[\"mamba\"], 48]]}",

@@ -325,6 +325,7 @@ void settle(RunScale scale, RunBuilder& builder) {
     scale.devices_per_node = *scale.devices / *scale.nodes;
   const std::int64_t of_replica = scale.tensor * scale.pipeline * scale.context;
   std::optional<std::int64_t> data;
+  bool assumed = false;
   if (scale.devices) {
     // Numbers of GPUs that TP x PP x CP does not divide are refused with the request.
     if (*scale.devices > 0 && *scale.devices % of_replica == 0) data = *scale.devices / of_replica;
@@ -332,6 +333,7 @@ void settle(RunScale scale, RunBuilder& builder) {
     data = *scale.shard * scale.replicate.value_or(1);
     scale.devices = *data * of_replica;
   } else if (const std::int64_t fewest = assume_fewest_ranks(builder); fewest > 1) {
+    assumed = true;
     data = fewest;
     scale.devices = fewest * of_replica;
   }
@@ -360,13 +362,17 @@ void settle(RunScale scale, RunBuilder& builder) {
   }
   if (scale.global || !scale.micro) return;
   const std::int64_t accumulation = scale.accumulation.value_or(1);
-  if (data) {
-    const std::int64_t global = *scale.micro * accumulation * *data;
-    builder.set("global_batch", std::to_string(global), nullptr);
-    builder.imply(fmt::format("the global batch is microbatch x accumulation x DP = {} x {} x {} = {}",
-                              *scale.micro, accumulation, *data, global));
-  } else {
+  if (!data) return builder.accumulation(accumulation);
+  const std::int64_t global = *scale.micro * accumulation * *data;
+  const std::string product =
+      fmt::format("the global batch is microbatch x accumulation x DP = {} x {} x {} = {}", *scale.micro,
+                  accumulation, *data, global);
+  if (assumed) {  // other GPUs make another batch
     builder.accumulation(accumulation);
+    builder.assume(product + " on them (--devices N)");
+  } else {
+    builder.set("global_batch", std::to_string(global), nullptr);
+    builder.imply(product);
   }
 }
 

@@ -15,17 +15,39 @@ namespace headroom {
 
 namespace {
 
-// Sets the sequences of the longest length in a microbatch that may hold `held` tokens of a GPU, of which a
-// data-parallel rank has a whole number.
+// Sets the sequences of the longest length in a microbatch that may hold `held` tokens of a GPU. A data-parallel rank has
+// a whole number of microbatches, so the nearest such number is taken, by ratio: the memory is of the tokens
+// [verl/utils/seqlen_balancing.py, rearrange_micro_batches].
 void take_tokens_of_gpu(std::int64_t held, std::int64_t longest, std::int64_t ranks, const Written* from,
                         RunScale& scale, RunBuilder& builder) {
-  std::int64_t micro = std::max<std::int64_t>(held * scale.context / longest, 1);
+  const double fitting =
+      static_cast<double>(held) * static_cast<double>(scale.context) / static_cast<double>(longest);
+  const auto whole = static_cast<std::int64_t>(std::clamp(fitting, 1.0, 1e6));
   const std::int64_t of_rank = scale.global && ranks > 0 ? *scale.global / ranks : 0;
-  while (micro > 1 && of_rank > 0 && (micro > of_rank || of_rank % micro != 0)) --micro;
+  std::int64_t micro = std::max<std::int64_t>(whole, 1);
+  if (of_rank > 0) {
+    const auto divides = [&](std::int64_t count) { return of_rank % count == 0; };
+    std::int64_t above = std::min(micro, of_rank);
+    micro = above;
+    while (!divides(micro)) --micro;
+    while (!divides(above)) ++above;
+    if (static_cast<double>(above) / fitting < fitting / static_cast<double>(micro)) micro = above;
+  }
   scale.micro = micro;
   builder.set("micro_batch", std::to_string(micro), from);
-  builder.imply(fmt::format("microbatches hold {} tokens of a GPU: {} of the longest sequences", held, micro),
-                from);
+  builder.imply(
+      fmt::format("microbatches hold {} tokens of a GPU, {:.3g} of the longest sequences: {} are taken", held,
+                  fitting, micro),
+      from);
+}
+
+// Of checkpointed layers the inputs go to the host [verl/utils/activation_offload.py].
+void take_activation_offload(const Written* setting, RunBuilder& builder) {
+  if (setting == nullptr || !is_on(*setting)) return;
+  if (builder.value("recompute") == "full")
+    builder.set("offload_modules", "layer_input", setting);
+  else
+    builder.leave_out(*setting, "activations on the host");
 }
 
 // Sequences of a microbatch: of each GPU, of all of them, or as many as hold a number of tokens.
@@ -253,6 +275,7 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
     builder.set("recompute", checkpoints == nullptr || is_on(*checkpoints) ? "full" : "none", checkpoints);
     if (checkpoints == nullptr)
       builder.imply("actor_rollout_ref.model.enable_gradient_checkpointing is true by default since 2025");
+    take_activation_offload(run.find("actor_rollout_ref.model.enable_activation_offload"), builder);
     take_model_dtype(run, in("fsdp_config.model_dtype"));
   }
   for (const std::string_view backend : {"fsdp_config.", "megatron."}) {
