@@ -278,4 +278,24 @@ TEST_CASE("launch needs: a sequence of a prompt and an answer is as long as both
                        InputError);
 }
 
+TEST_CASE("needs: a configuration that is not beside the script is named") {
+  const LaunchFolder folder;
+  const auto error = [&](const std::string& text) {
+    try {
+      read_launched_run(folder.with("run.sh", text));
+      return std::string();
+    } catch (const InputError& problem) {
+      return std::string(problem.what());
+    }
+  };
+  const std::string factory =
+      "llamafactory-cli train examples/full.yaml model_name_or_path=Qwen/Qwen2.5-7B\n";
+  CHECK(error(factory).find("examples/full.yaml, which is not beside") != std::string::npos);
+  const std::string trl =
+      "trl sft --config sft.yaml --per_device_train_batch_size 2 --model_name_or_path Qwen/Qwen2.5-7B\n";
+  CHECK(error(trl).find("sft.yaml, which is not beside") != std::string::npos);
+  CHECK(error("axolotl train run.yaml\n").find("axolotl (line 1, and run.yaml is not beside") !=
+        std::string::npos);
+}
+
 }  // namespace headroom::tests::launch_needs

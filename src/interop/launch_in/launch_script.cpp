@@ -203,8 +203,19 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, Trainer
   return run;
 }
 
+// Throws InputError if a program reads most of its settings from a configuration that is not there: what it takes where
+// nothing is written would be said of the run.
+void refuse_without_configuration(const Followed& script, const StartedRun& one, const std::string& file) {
+  const bool reads_all = one.program.name == "trl" || are_factory_words(one.program.name, one.written);
+  if (one.absent.empty() || one.reader != ScriptReader::trainer || !reads_all) return;
+  throw InputError(text_of(file_place(script, one.program.at)),
+                   fmt::format("{} reads {}, which is not beside {}: put it there, or give it instead",
+                               printable(one.program.name), printable(one.absent), printable(file)));
+}
+
 LaunchedRun read_found(const Followed& script, StartedRun one, const std::string& file,
                        const LaunchOptions& options) {
+  refuse_without_configuration(script, one, file);
   MegatronArguments arguments;
   arguments.devices = one.devices;
   arguments.model = one.model;

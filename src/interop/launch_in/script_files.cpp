@@ -125,24 +125,42 @@ std::map<std::string, std::string> files_written_by(const shell::Followed& scrip
   return texts;
 }
 
-std::string configuration_of(const Program& program, const std::string& file) {
+namespace {
+
+// The files named as configurations among a program's words.
+std::vector<std::string> named_configurations(const Program& program) {
   bool hydra = false;  // the word is the name of a file without its extension
   std::vector<std::string> names;
+  const auto add = [&](std::string name) {
+    if (is_named_as_tree(name)) names.push_back(std::move(name));
+  };
   for (const shell::Value& word : program.arguments) {
     const std::string& text = word.text();
     std::string name =
         text.substr(text.starts_with("--") || text.find('/') > text.find('=') ? text.find('=') + 1 : 0);
     if (hydra) name += ".yaml";
     hydra = text == "--config-name";
-    names.push_back(std::move(name));
+    add(std::move(name));
   }
   for (const auto& [variable, value] : program.environment) {  // torchtitan's run_train.sh
-    if (variable == "CONFIG_FILE" && program.name.ends_with(".sh")) names.push_back(value);
+    if (variable == "CONFIG_FILE" && program.name.ends_with(".sh")) add(value);
   }
-  for (const std::string& name : names) {
-    if (!is_named_as_tree(name)) continue;
+  return names;
+}
+
+}  // namespace
+
+std::string configuration_of(const Program& program, const std::string& file) {
+  for (const std::string& name : named_configurations(program)) {
     const std::optional<std::string> place = place_in_script(name, file);
     if (place && is_tree_launch(*place)) return *place;
+  }
+  return "";
+}
+
+std::string missing_configuration(const Program& program, const std::string& file) {
+  for (const std::string& name : named_configurations(program)) {
+    if (!place_in_script(name, file)) return name;
   }
   return "";
 }

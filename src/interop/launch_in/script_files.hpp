@@ -22,6 +22,9 @@ std::map<std::string, std::string> files_written_by(const shell::Followed& scrip
 // CONFIG_FILE=run.toml. It lies where the script says, from its folder or one above, or beside it. Empty: there is none.
 std::string configuration_of(const Program& program, const std::string& file);
 
+// The first configuration that a program is told and that is not there. Empty: all are.
+std::string missing_configuration(const Program& program, const std::string& file);
+
 // Whether a configuration holds arguments of the Trainer, which words of the command may override.
 bool holds_trainer_arguments(const std::string& config);
 

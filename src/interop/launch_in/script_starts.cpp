@@ -211,6 +211,7 @@ ScriptStarts starts_of(const Followed& script, const std::string& file) {
     }
     one.written = written_in(script, one.program.arguments, one.extra);
     one.config = configuration_of(one.program, file);
+    if (one.config.empty()) one.absent = shown(script, missing_configuration(one.program, file));
     one.allocator = allocator_of(script, started);
     one.environment = checked_environment(script, started);
     if (const std::optional<ScriptReader> reader = take_reader(one, file)) {
@@ -220,8 +221,10 @@ ScriptStarts starts_of(const Followed& script, const std::string& file) {
       one.reader = ScriptReader::python;
       starts.runs.push_back(std::move(one));
     } else {
-      starts.others.push_back(
-          fmt::format("{} (line {})", printable(shown(script, one.program.name)), one.program.at.line));
+      const std::string absent =
+          one.absent.empty() ? "" : fmt::format(", and {} is not beside the script", printable(one.absent));
+      starts.others.push_back(fmt::format("{} (line {}{})", printable(shown(script, one.program.name)),
+                                          one.program.at.line, absent));
     }
   }
   return starts;

@@ -35,6 +35,7 @@ struct StartedRun {
   std::optional<std::int64_t> devices;
   ScriptReader reader = ScriptReader::megatron;
   std::string config;                      // of ScriptReader::configuration
+  std::string absent;                      // configuration that is named and not there
   std::optional<TrainerLaunch> of_python;  // of ScriptReader::python
   std::optional<PythonResult> recipe;      // of ScriptReader::recipe
   std::optional<Written> allocator;        // PYTORCH_CUDA_ALLOC_CONF
