@@ -1,4 +1,6 @@
 // Python scripts of trainers, and recipes that scripts hand to NeMo-Run.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "headroom/core/error.hpp"
@@ -450,6 +452,24 @@ GRPOTrainer(model="Qwen/Qwen2.5-0.5B-Instruct", args=args).train()
       "--max_length 2048 --max_completion_length 1024 --per_device_train_batch_size 8\n"));
   CHECK(value_in(swift, "sequence") == "3072");  // max_length is of prompts
   CHECK(value_in(swift, "reference_model") == "yes");
+}
+
+TEST_CASE("trainer script: sizes that only a run knows are asked for") {
+  const LaunchedRun run = python(R"(
+parser = argparse.ArgumentParser()
+parser.add_argument("--bs", type=int, required=True)
+args = parser.parse_args()
+model = AutoModelForCausalLM.from_pretrained("meta-llama/Llama-3.1-8B")
+training = TrainingArguments(per_device_train_batch_size=args.bs, gradient_accumulation_steps=steps())
+Trainer(model=model, args=training).train()
+)");
+  for (const std::string field : {"micro_batch", "global_batch"}) {
+    const auto asks = [&](const LaunchRemark& remark) {
+      return remark.field == field && remark.kind == LaunchRemarkKind::unresolved;
+    };
+    CHECK(std::any_of(run.remarks.begin(), run.remarks.end(), asks));
+  }
+  CHECK(says(run, "is known only when the job runs: give --micro-batch"));
 }
 
 }  // namespace headroom::tests

@@ -12,6 +12,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "headroom/core/decimal.hpp"
+#include "headroom/parallel/strategy_fields.hpp"
 #include "io/command_files.hpp"
 #include "io/text.hpp"
 
@@ -113,6 +114,20 @@ TreeRun::TreeRun(std::vector<Written> written, RunBuilder& builder) : builder_(b
   }
 }
 
+namespace {
+
+// Leaves a value open that only a run knows. `decides`: the field that it would set, which must then be given.
+void leave_open(const Written& setting, std::string_view decides, RunBuilder& builder) {
+  if (!decides.empty() && !setting.unknown.empty()) return builder.unresolved(setting, decides);
+  std::string text = fmt::format("{} is known only when the job runs", printable(setting.as_written));
+  const StrategyField* const field = decides.empty() ? nullptr : find_field(decides);
+  if (field == nullptr) return builder.unresolved(std::move(text), setting.at);
+  builder.unresolved(fmt::format("{}: give {}", text, flag_of(field->name)), setting.at,
+                     std::string(decides));
+}
+
+}  // namespace
+
 const Written* TreeRun::find(std::initializer_list<std::string_view> names, std::string_view decides) {
   for (const std::string_view name : names) {
     for (Entry& entry : entries_) {
@@ -120,12 +135,7 @@ const Written* TreeRun::find(std::initializer_list<std::string_view> names, std:
       const bool was_taken = std::exchange(entry.taken, true);
       if (waits_for_run(entry.written)) {
         if (was_taken) return nullptr;
-        if (!decides.empty() && !entry.written.unknown.empty())
-          builder_.unresolved(entry.written, decides);
-        else
-          builder_.unresolved(
-              fmt::format("{} is known only when the job runs", printable(entry.written.as_written)),
-              entry.written.at);
+        leave_open(entry.written, decides, builder_);
         return nullptr;
       }
       if (!is_null(entry.written)) return &entry.written;
