@@ -230,6 +230,13 @@ class Refinement {
     return best;
   }
 
+  // Returns the time of a candidate if it recomputed nothing, whether it would fit or not.
+  Seconds without_recomputation(const Candidate& from) {
+    Strategy strategy = from.strategy;
+    strategy.recompute = {};
+    return neighbourhood_.composer().layout(strategy).iteration(strategy);
+  }
+
   // Returns the candidate with its layers placed by time and memory, if it then has at most this verdict and takes
   // less than `most`. What PyTorch's allocator reserves must fit as well, or a plan might be lost.
   std::optional<Candidate> laid_otherwise(const Candidate& from, Verdict verdict, Seconds most) {
@@ -312,16 +319,39 @@ void fit_marginal(SearchResult& result, Refinement& refinement, const Watch& wat
 // Further plans are there to compare with; changing all would take most of the time.
 constexpr std::size_t changed_plans = 3;
 
-// Refines the first plans.
-void refine_first(SearchResult& result, Refinement& refinement, const Watch& watch) {
-  BestFound found;
+// Returns the places of plans to refine: the first ones, and those that recompute and would be faster than the first
+// without it, since changes may free the memory in a cheaper way.
+std::vector<std::size_t> promising(const SearchResult& result, Refinement& refinement) {
+  struct Later {
+    Seconds least;
+    std::size_t place;
+  };
+  constexpr std::size_t most_later = 3;
+  std::vector<std::size_t> places;
+  std::vector<Later> later;
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
-    Candidate& plan = result.plans[i];
-    if (i < changed_plans && !result.undecided) plan = refined_by(refinement, std::move(plan), watch);
-    leave_undecided(result, watch);
-    found.add(plan);
+    const Candidate& plan = result.plans[i];
+    if (i < changed_plans) {
+      places.push_back(i);
+    } else if (plan.strategy.recompute.policy != RecomputePolicy::none) {
+      const Seconds least = refinement.without_recomputation(plan);
+      if (least < worth_a_change * result.plans.front().iteration) later.push_back({least, i});
+    }
   }
-  for (const Candidate& candidate : result.pareto) found.add(candidate);
+  std::stable_sort(later.begin(), later.end(),
+                   [](const Later& x, const Later& y) { return x.least < y.least; });
+  for (std::size_t i = 0; i < std::min(later.size(), most_later); ++i) places.push_back(later[i].place);
+  return places;
+}
+
+void refine(SearchResult& result, Refinement& refinement, const Watch& watch) {
+  BestFound found;
+  for (const std::size_t i : promising(result, refinement)) {
+    if (result.undecided) break;
+    result.plans[i] = refined_by(refinement, std::move(result.plans[i]), watch);
+    leave_undecided(result, watch);
+  }
+  found.add(result);
   result.plans.clear();
   found.fill(result);
 }
@@ -383,9 +413,9 @@ void widen(SearchResult& result, const Request& base, const Space& space, const 
   if (result.nearest) lay_nearest(result, refinement);
   if (result.plans.empty()) return;
   fit_marginal(result, refinement, options.watch);
-  refine_first(result, refinement, options.watch);
+  refine(result, refinement, options.watch);
   if (!result.undecided && any_experts(base.model) && widening.search_with_dispatcher() && !result.undecided)
-    refine_first(result, refinement, options.watch);
+    refine(result, refinement, options.watch);
   if (!result.undecided) restage_first(result, refinement, options.watch);
 }
 
