@@ -319,24 +319,26 @@ void fit_marginal(SearchResult& result, Refinement& refinement, const Watch& wat
 // Further plans are there to compare with; changing all would take most of the time.
 constexpr std::size_t changed_plans = 3;
 
-// Returns the places of plans to refine: the first ones, and those that recompute and would be faster than the first
-// without it, since changes may free the memory in a cheaper way.
-std::vector<std::size_t> promising(const SearchResult& result, Refinement& refinement) {
+// Returns the places of plans to refine: the first ones, and those that may become faster than the first: without
+// recomputation, if changes free the memory in a cheaper way, and with layers placed by time.
+std::vector<std::size_t> promising(const SearchResult& result, const Space& space, Refinement& refinement) {
   struct Later {
     Seconds least;
     std::size_t place;
   };
-  constexpr std::size_t most_later = 3;
+  constexpr std::size_t most_later = 5;
+  // Assumed: placing layers by time in place of FLOPs gains at most this. On gpt-oss-20b it gained 6%.
+  constexpr double placed = 0.93;
   std::vector<std::size_t> places;
   std::vector<Later> later;
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     const Candidate& plan = result.plans[i];
-    if (i < changed_plans) {
+    const bool places_layers = space.layouts == Layouts::any && plan.strategy.pipeline_parallel > 1;
+    const Seconds least = (places_layers ? placed : 1) * refinement.without_recomputation(plan);
+    if (i < changed_plans)
       places.push_back(i);
-    } else if (plan.strategy.recompute.policy != RecomputePolicy::none) {
-      const Seconds least = refinement.without_recomputation(plan);
-      if (least < worth_a_change * result.plans.front().iteration) later.push_back({least, i});
-    }
+    else if (least < worth_a_change * result.plans.front().iteration)
+      later.push_back({least, i});
   }
   std::stable_sort(later.begin(), later.end(),
                    [](const Later& x, const Later& y) { return x.least < y.least; });
@@ -344,11 +346,22 @@ std::vector<std::size_t> promising(const SearchResult& result, Refinement& refin
   return places;
 }
 
-void refine(SearchResult& result, Refinement& refinement, const Watch& watch) {
+// Refines promising plans. A change that leads to another division may end in a slower plan than others would: such a
+// plan is refined in its own division too.
+void refine(SearchResult& result, const Request& base, const Space& space, Refinement& refinement,
+            const Watch& watch) {
   BestFound found;
-  for (const std::size_t i : promising(result, refinement)) {
+  for (const std::size_t i : promising(result, space, refinement)) {
     if (result.undecided) break;
-    result.plans[i] = refined_by(refinement, std::move(result.plans[i]), watch);
+    const Candidate& plan = result.plans[i];
+    const Division division = division_of(plan.strategy);
+    const Candidate refined = refined_by(refinement, plan, watch);
+    found.add(refined);
+    if (division_of(refined.strategy) != division) {
+      const Space part = part_of(space, division);
+      Refinement in_division(base, part);
+      found.add(refined_by(in_division, plan, watch));
+    }
     leave_undecided(result, watch);
   }
   found.add(result);
@@ -413,9 +426,9 @@ void widen(SearchResult& result, const Request& base, const Space& space, const 
   if (result.nearest) lay_nearest(result, refinement);
   if (result.plans.empty()) return;
   fit_marginal(result, refinement, options.watch);
-  refine(result, refinement, options.watch);
+  refine(result, base, space, refinement, options.watch);
   if (!result.undecided && any_experts(base.model) && widening.search_with_dispatcher() && !result.undecided)
-    refine(result, refinement, options.watch);
+    refine(result, base, space, refinement, options.watch);
   if (!result.undecided) restage_first(result, refinement, options.watch);
 }
 
