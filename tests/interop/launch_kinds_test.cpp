@@ -195,6 +195,24 @@ TEST_CASE("kinds: a model file of Primus with experts and a tokenizer, and bases
   CHECK_THROWS_WITH_AS(read_launched_run(loop), doctest::Contains("is based on itself"), InputError);
 }
 
+TEST_CASE("kinds: stages of a rank in Primus's names, by their number and by the layers of each") {
+  const auto stages = [](const std::string& setting) {
+    return value_in(
+        kind_of_run("modules:\n  pre_trainer:\n    framework: megatron\n    model: llama3.1_8B.yaml\n"
+                    "    overrides:\n      num_layers: 16\n      micro_batch_size: 1\n"
+                    "      global_batch_size: 16\n      seq_length: 2048\n"
+                    "      pipeline_model_parallel_size: 2\n      " +
+                    setting + "\n"),
+        "virtual_pipeline");
+  };
+  CHECK(stages("num_virtual_stages_per_pipeline_rank: 4") == "4");
+  CHECK(stages("num_virtual_stages_per_pipeline_rank: null").empty());
+  CHECK(stages("num_layers_per_virtual_pipeline_stage: 2") == "4");
+  CHECK(stages("num_layers_per_virtual_pipeline_stage: 8").empty());
+  CHECK_THROWS_WITH_AS(stages("num_layers_per_virtual_pipeline_stage: 3"),
+                       doctest::Contains("must divide the layers of a rank (16 layers, PP 2)"), InputError);
+}
+
 TEST_CASE("kinds: llm-foundry's model that starts at random has the sizes that are written over it") {
   const LaunchFolder folder;
   const auto written = [&](const std::string& pretrained) {

@@ -298,7 +298,8 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
   scale.tensor = run.size("tensor_parallel", {"tensor_model_parallel_size"});
   scale.pipeline = run.size("pipeline_parallel", {"pipeline_model_parallel_size"});
   scale.context = run.size("context_parallel", {"context_parallel_size"});
-  run.size("virtual_pipeline", {"virtual_pipeline_model_parallel_size"});
+  run.size("virtual_pipeline",
+           {"virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"});
   take_experts(run, scale.tensor, rules);
   const Written* const sequence = run.find("sequence_parallel");
   if (sequence != nullptr && is_on(*sequence)) {
