@@ -69,6 +69,19 @@ TEST_CASE("Megatron's layers: windows of all layers, of every n-th but one, and 
         std::string::npos);
 }
 
+TEST_CASE("Megatron's layers: MindSpeed's shared experts are as wide as the others, or as the MLP") {
+  const auto shared = [](const std::string& flags) {
+    const Transformer model = model_of("--num-experts 8 --swiglu " + flags);
+    REQUIRE(model.architecture.experts);
+    return model.architecture.experts->shared_feedforward;
+  };
+  CHECK(shared("--ffn-hidden-size 1536 --n-shared-experts 2") == 3072);
+  CHECK(shared("--ffn-hidden-size 4096 --moe-ffn-hidden-size 768 --n-shared-experts 2") == 1536);
+  CHECK(shared("--ffn-hidden-size 1536") == 0);
+  CHECK(overridden("model.num_moe_experts=8 model.num_shared_experts=1")
+            .architecture.experts->shared_feedforward == 4096);
+}
+
 TEST_CASE("Megatron's layers: what is not known leaves the rest") {
   const Transformer open = model_of("--window-size 127,0 --window-attn-skip-freq $N --num-experts 8");
   CHECK(open.architecture.experts);

@@ -85,6 +85,12 @@ constexpr std::array<ExpertMember, 6> expert_members{{
 
 constexpr std::int64_t most_of_window = std::int64_t{1} << 40;
 
+std::int64_t mlp_width(const MegatronSettings& asked, const RunBuilder& run) {
+  const Json* const read = run.member_at("feedforward");
+  if (read != nullptr && read->is_number_integer()) return read->get<std::int64_t>();
+  return asked.number("ffn_hidden_size").value_or(0);
+}
+
 }  // namespace
 
 void read_experts(const MegatronSettings& asked, const std::string& at, RunBuilder& run) {
@@ -100,10 +106,14 @@ void read_experts(const MegatronSettings& asked, const std::string& at, RunBuild
   }
   const Written* const width = asked.first({"moe_ffn_hidden_size", "moe_intermediate_size"});
   if (width != nullptr && asked.number(*width)) put("feedforward", *asked.number(*width), width);
+  // Shared experts by their number are as wide as the others, which are as wide as the MLP where that is not
+  // written [MindSpeed, features_manager/moe/shared_expert.py, validate_args].
   const Written* const shared = asked.first({"num_shared_experts", "n_shared_experts"});
-  if (shared != nullptr && width != nullptr && !asked.has("moe_shared_expert_intermediate_size") &&
-      asked.number(*shared).value_or(0) > 0)
-    put("shared_feedforward", *asked.number(*shared) * asked.number(*width).value_or(0), shared);
+  const std::int64_t each = width != nullptr ? asked.number(*width).value_or(0) : mlp_width(asked, run);
+  if (shared != nullptr && !asked.has("moe_shared_expert_intermediate_size")) {
+    const auto all = product_of(asked.number(*shared).value_or(0), each);
+    if (all && *all > 0) put("shared_feedforward", *all, shared);
+  }
   const Written* const score = asked.find("moe_router_score_function");
   if (score != nullptr && text_of_values(*score) == "sigmoid") put("scores", "sigmoid", score);
   if (asked.is("moe_router_pre_softmax"))
