@@ -129,6 +129,42 @@ if __name__ == "__main__":
   CHECK(says(run, "starts from llm.gemma_7b.pretrain_recipe, which is not in this file"));
 }
 
+TEST_CASE("trainer script: calls are known by what a script imports, whatever it calls it") {
+  const auto nemo = [](const std::string& imports, const std::string& start) {
+    return python(imports +
+                  "\ndef make():\n"
+                  "    recipe = llm.qwen25_500m.pretrain_recipe(num_nodes=1, num_gpus_per_node=2)\n"
+                  "    recipe.trainer.val_check_interval = 100\n"
+                  "    return recipe\n"
+                  "def main():\n    recipe = make()\n    " +
+                  start + "\nmain()\n");
+  };
+  const LaunchedRun run = nemo("import os, nemo_run as nr\nfrom nemo.collections import llm",
+                               "nr.run(recipe, executor=nr.LocalExecutor())");
+  CHECK(run.framework == "NeMo");
+  CHECK(run.model_name == "qwen2.5-0.5b");
+  CHECK(run.devices == 2);
+  CHECK(value_in(run, "global_batch") == "32");
+  CHECK(value_in(run, "micro_batch") == "2");
+  CHECK(value_in(run, "sequence") == "4096");
+  CHECK(value_in(run, "tensor_parallel").empty());
+  CHECK(nemo("import nemo_run\nimport nemo.collections.llm as llm", "nemo_run.run(recipe)").devices == 2);
+  CHECK(nemo("from nemo.collections import (llm)\nfrom nemo.collections.llm import pretrain as start",
+             "start(recipe)")
+            .devices == 2);
+  const LaunchFolder folder;
+  folder.with("common.py", "def sizes():\n    return 3\ndef make(n):\n    return n + 1\n");
+  const LaunchedRun renamed = read_launched_run(
+      folder.with("train.py",
+                  "import nemo_run as r\nfrom .common import sizes as number, make as more\n"
+                  "def main():\n    recipe = llm.qwen25_14b.pretrain_recipe(num_nodes=more(number()), "
+                  "num_gpus_per_node=8)\n"
+                  "    with r.Experiment('x') as e:\n        e.add(recipe)\n    r.run(recipe)\nmain()\n"));
+  CHECK(renamed.model_name == "qwen2.5-14b");
+  CHECK(renamed.devices == 32);
+  CHECK(value_in(renamed, "tensor_parallel") == "4");
+}
+
 TEST_CASE("trainer script: Megatron-Bridge's programs start from their recipes") {
   const LaunchFolder folder;
   const LaunchedRun run = read_launched_run(folder.with(

@@ -184,7 +184,7 @@ std::optional<Edits> defaults_of_nemo(std::string_view recipe) {
     std::string_view settings;
   };
   // [NVIDIA/NeMo, nemo/collections/llm/recipes, one file each: trainer() and pretrain_recipe()]
-  static constexpr std::array<Defaults, 7> known{{
+  static constexpr std::array<Defaults, 13> known{{
       {"llama3_8b", "context_parallel=2 micro_batch=1 global_batch=512 sequence=8192"},
       {"llama3_70b",
        "tensor_parallel=4 pipeline_parallel=4 virtual_pipeline=5 context_parallel=2 sequence_parallel=yes "
@@ -202,6 +202,12 @@ std::optional<Edits> defaults_of_nemo(std::string_view recipe) {
       {"nemotron4_340b",
        "tensor_parallel=8 pipeline_parallel=12 virtual_pipeline=8 context_parallel=2 sequence_parallel=yes "
        "micro_batch=1 global_batch=2304 sequence=4096"},
+      {"qwen25_500m", "micro_batch=2 global_batch=32 sequence=4096"},
+      {"qwen25_1p5b", "micro_batch=2 global_batch=32 sequence=4096"},
+      {"qwen25_7b", "tensor_parallel=2 micro_batch=2 global_batch=32 sequence=4096"},
+      {"qwen25_14b", "tensor_parallel=4 micro_batch=2 global_batch=32 sequence=4096"},
+      {"qwen25_32b", "tensor_parallel=8 pipeline_parallel=2 micro_batch=2 global_batch=32 sequence=4096"},
+      {"qwen25_72b", "tensor_parallel=8 pipeline_parallel=4 micro_batch=2 global_batch=32 sequence=4096"},
   }};
   constexpr std::string_view end = ".pretrain_recipe";
   if (!recipe.ends_with(end)) return std::nullopt;

@@ -30,7 +30,7 @@ std::string model_in(const std::string& text) {
     std::string_view part;  // in lower case, without "_", "-" and "."
     std::string_view ours;
   };
-  constexpr std::array<Meant, 107> models{{
+  constexpr std::array<Meant, 121> models{{
       {"gemma2b", "gemma-2b"},
       {"gemma7b", "gemma-7b"},
       {"gemma22b", "gemma-2-2b"},
@@ -129,6 +129,20 @@ std::string model_in(const std::string& text) {
       {"qwen2532b", "qwen2.5-32b"},
       {"qwen2514b", "qwen2.5-14b"},
       {"qwen257b", "qwen2.5-7b"},
+      {"qwen25500m", "qwen2.5-0.5b"},
+      {"qwen25config500m", "qwen2.5-0.5b"},
+      {"qwen2500m", "qwen2.5-0.5b"},
+      {"qwen2config500m", "qwen2.5-0.5b"},
+      {"qwen251p5b", "qwen2.5-1.5b"},
+      {"qwen25config1p5b", "qwen2.5-1.5b"},
+      {"qwen21p5b", "qwen2.5-1.5b"},
+      {"qwen2config1p5b", "qwen2.5-1.5b"},
+      {"qwen25config7b", "qwen2.5-7b"},
+      {"qwen2config7b", "qwen2.5-7b"},
+      {"qwen25config14b", "qwen2.5-14b"},
+      {"qwen25config32b", "qwen2.5-32b"},
+      {"qwen25config72b", "qwen2.5-72b"},
+      {"qwen2config72b", "qwen2.5-72b"},
       {"gptoss120b", "gpt-oss-120b"},
       {"gptoss20b", "gpt-oss-20b"},
       {"nemotron4340b", "nemotron-4-340b"},

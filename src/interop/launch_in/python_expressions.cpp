@@ -349,6 +349,35 @@ PythonPointer Python::formatted(Frame& f, const PythonToken& text, Python& pytho
   return python_value(PythonKind::text, result, text.line);
 }
 
+void Python::import(Frame& f, bool from) {
+  const auto is_name = [&] { return token(f).kind == PythonTokenKind::name; };
+  const auto last_of_path = [&] {
+    std::string last;
+    while (is_name() ? !is_word(f, "import") && !is_word(f, "as") : is_sign(f, ".") || is_sign(f, "...")) {
+      if (is_name()) last = token(f).text;
+      ++f.at;
+    }
+    return last;
+  };
+  const std::string module = from ? last_of_path() : "";
+  if (from && !take_word(f, "import")) return skip_line(f);
+  while (token(f).kind != PythonTokenKind::newline && token(f).kind != PythonTokenKind::end) {
+    if (!is_name()) {
+      ++f.at;
+      continue;
+    }
+    const std::string own = from ? token(f).text : last_of_path();
+    if (from) ++f.at;
+    // NeMo's programs import nemo_run as run, by which its calls are known.
+    const std::string known = own == "nemo_run" ? "run" : own;
+    std::string alias = own;
+    if (take_word(f, "as") && is_name()) alias = f.module.tokens[f.at++].text;
+    if (from) f.module.imports[alias] = module;
+    if (alias != known) f.module.aliases[alias] = known;
+  }
+  skip_line(f);
+}
+
 PythonPointer Python::look_up(Frame& f, std::string_view name, std::int64_t line) {
   if (name == "True" || name == "False") return python_value(PythonKind::boolean, std::string(name), line);
   if (name == "None") return python_value(PythonKind::none, "None", line);
@@ -356,6 +385,8 @@ PythonPointer Python::look_up(Frame& f, std::string_view name, std::int64_t line
     if (const auto found = f.locals->find(name); found != f.locals->end()) return found->second;
   }
   if (const auto found = f.module.names.find(name); found != f.module.names.end()) return found->second;
+  const auto alias = f.module.aliases.find(name);
+  const std::string known = alias != f.module.aliases.end() ? alias->second : std::string(name);
   const auto imported = f.module.imports.find(name);
   if (imported != f.module.imports.end() && f.locals != nullptr) {
     PythonModule*& module = by_name_[imported->second];
@@ -365,13 +396,13 @@ PythonPointer Python::look_up(Frame& f, std::string_view name, std::int64_t line
       }
     }
     if (module != nullptr) {
-      if (const auto found = module->names.find(name); found != module->names.end()) return found->second;
+      if (const auto found = module->names.find(known); found != module->names.end()) return found->second;
     }
   }
-  if (f.locals != nullptr) return unknown_value(std::string(name), line);
+  if (f.locals != nullptr) return unknown_value(known, line);
   // What a module puts into an imported table is kept: table["mine"] = ..., table.update(...).
   PythonPointer& table = f.module.tables[std::string(name)];
-  if (table == nullptr) table = unknown_value(std::string(name), line);
+  if (table == nullptr) table = unknown_value(known, line);
   return table;
 }
 

@@ -51,6 +51,7 @@ struct PythonModule {
   std::vector<PythonToken> tokens;
   PythonNames names;
   std::map<std::string, std::string, std::less<>> imports;  // name -> the module that it is of
+  std::map<std::string, std::string, std::less<>> aliases;  // "nr" of "import nemo_run as nr" -> "run"
   PythonNames tables;  // what the module mentions and does not make, which it may put entries into
 };
 
@@ -396,20 +397,7 @@ class Python {
     definitions_.push_back(std::move(definition));
   }
 
-  void import(Frame& f, bool from) {
-    std::string module;
-    while (token(f).kind == PythonTokenKind::name ? !is_word(f, "import")
-                                                  : token(f).kind == PythonTokenKind::sign) {
-      if (token(f).text != "." && token(f).text != "...") module = token(f).text;
-      ++f.at;
-    }
-    if (from && take_word(f, "import")) {
-      for (; token(f).kind != PythonTokenKind::newline && token(f).kind != PythonTokenKind::end; ++f.at) {
-        if (token(f).kind == PythonTokenKind::name) f.module.imports[token(f).text] = module;
-      }
-    }
-    skip_line(f);
-  }
+  void import(Frame& f, bool from);
 
   // 1: true, 0: false, -1: only a run knows.
   int condition(Frame& f) {
