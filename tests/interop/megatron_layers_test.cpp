@@ -152,4 +152,47 @@ TEST_CASE("Megatron's layers: overrides say which modules graphs record, and how
   CHECK(value_in(run, "cuda_graph_modules") == "attn,mlp");
 }
 
+TEST_CASE("Megatron's layers: sizes of a model with several kinds of layers change with their number") {
+  const auto changed = [](const std::string& sizes) {
+    return read_python_config(
+        "def main():\n    cfg = deepseek_v3_pretrain_config(mtp_num_layers=0)\n" + sizes +
+            "    cfg.model.num_moe_experts = 16\n    cfg.model.hidden_size = 7168 // 2\n"
+            "    cfg.model.ffn_hidden_size = 9216\n    cfg.model.q_lora_rank = 768\n"
+            "    pretrain(config=cfg)\nmain()\n",
+        "train.py", "", {});
+  };
+  const LaunchedRun placed = changed("    cfg.model.num_layers = 2\n    cfg.model.moe_layer_freq = [0, 1]\n");
+  REQUIRE(placed.model);
+  const Transformer& model = *placed.model;
+  CHECK(model.layers == 2);
+  REQUIRE(model.layer_runs.size() == 2);
+  CHECK(model.layer_runs[0].count == 1);
+  const LayerDescription& dense = model.layer_kinds[model.layer_runs[0].kind];
+  const LayerDescription& experts = model.layer_kinds[model.layer_runs[1].kind];
+  CHECK_FALSE(dense.architecture.experts);
+  CHECK(dense.feedforward == 9216);
+  REQUIRE(experts.architecture.experts);
+  CHECK(experts.architecture.experts->count == 16);
+  CHECK(experts.architecture.experts->feedforward == 2048);
+  CHECK(experts.architecture.latent_attention->q_rank == 768);
+  CHECK(model.hidden == 3584);
+  CHECK(model.mtp_layers == 0);
+  CHECK(model.vocabulary == 129280);
+  CHECK(says(placed, "the layers are those of deepseek-v3"));
+  const LaunchedRun first = changed("    cfg.model.num_layers = 8\n");
+  CHECK(first.model_name == "deepseek-v3");
+  REQUIRE(first.model);
+  REQUIRE(first.model->layer_runs.size() == 2);
+  CHECK(first.model->layer_runs[0].count == 3);
+  CHECK(first.model->layer_runs[1].count == 5);
+  CHECK(first.model->hidden == 3584);
+  CHECK(first.model->layer_kinds[first.model->layer_runs[1].kind].architecture.experts->count == 16);
+  CHECK(says(first, "the kinds of the 8 layers are those of deepseek-v3 from the first on"));
+  CHECK_THROWS_WITH_AS(changed("    cfg.model.num_layers = 3\n    cfg.model.moe_layer_freq = [0, 1]\n"),
+                       doctest::Contains("must be a number of layers or a list of 3 times 0 or 1"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(changed("    cfg.model.num_layers = 0\n"),
+                       doctest::Contains("must be a number from 1"), InputError);
+}
+
 }  // namespace headroom::tests::megatron_layers

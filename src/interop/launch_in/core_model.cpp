@@ -1,5 +1,9 @@
 // The model of Megatron-Core's configuration, as NeMo's YAML and Megatron-Bridge's overrides write it.
 #include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -7,6 +11,7 @@
 #include "headroom/io/model_file.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/megatron_model.hpp"
+#include "io/strict_json.hpp"
 
 namespace headroom {
 namespace {
@@ -143,29 +148,115 @@ void take_core_model(TreeRun& run) {
   }
 }
 
+namespace {
+
+struct CoreSize {
+  std::string_view path;
+  std::string_view name;
+};
+constexpr std::array<CoreSize, 14> core_sizes{
+    {{"hidden", "hidden_size"},
+     {"feedforward", "ffn_hidden_size"},
+     {"heads", "num_attention_heads"},
+     {"key_value_heads", "num_query_groups"},
+     {"head_size", "kv_channels"},
+     {"latent_attention/q_rank", "q_lora_rank"},
+     {"latent_attention/kv_rank", "kv_lora_rank"},
+     {"latent_attention/nope_head_size", "qk_head_dim"},
+     {"latent_attention/rope_head_size", "qk_pos_emb_head_dim"},
+     {"latent_attention/value_head_size", "v_head_dim"},
+     {"experts/count", "num_moe_experts"},
+     {"experts/per_token", "moe_router_topk"},
+     {"experts/feedforward", "moe_ffn_hidden_size"},
+     {"experts/shared_feedforward", "moe_shared_expert_intermediate_size"}}};
+
+// Where a model file writes a size of its layers: for all of them, and for each kind that has its own.
+// Megatron-Core has one value for all layers [core/transformer/transformer_config.py].
+std::vector<std::string> places_of(std::string_view path, const Json& file) {
+  const std::string first(path.substr(0, path.find('/')));
+  const bool of_part = first.size() < path.size();
+  std::vector<std::string> places;
+  if (!of_part || file.contains(first)) places.emplace_back(path);
+  const Json kinds = file.value("layer_kinds", Json::object());
+  for (const auto& [kind, members] : kinds.items()) {
+    if (members.contains(first)) places.push_back(fmt::format("layer_kinds/{}/{}", kind, path));
+  }
+  return places;
+}
+
+// The name of the model's only kind of layers with experts, or without; empty: it has none or several.
+std::string kind_of(const Transformer& model, bool experts) {
+  std::string name;
+  for (const LayerDescription& kind : model.layer_kinds) {
+    if (kind.architecture.experts.has_value() != experts) continue;
+    if (!name.empty()) return "";
+    name = kind.name;
+  }
+  return name;
+}
+
+// Sets the members of a model with its layers as moe_layer_freq says [core/models/gpt/gpt_layer_specs.py,
+// get_gpt_decoder_block_spec].
+void place_layers(const Written& frequency, std::int64_t layers, const Json& file, const Transformer& model,
+                  RunBuilder& builder) {
+  const std::array<std::string, 2> kinds{kind_of(model, false), kind_of(model, true)};
+  const std::string text = text_of_values(frequency);
+  const auto which = expert_layers(frequency.values.size() > 1 ? '[' + text + ']' : text, layers);
+  if (kinds[0].empty() || kinds[1].empty())
+    return builder.problem(
+        frequency,
+        fmt::format("places layers of two kinds, and {} has others: give --model FILE", model.name));
+  if (!which || std::ssize(*which) != layers)
+    return builder.problem(frequency,
+                           fmt::format("must be a number of layers or a list of {} times 0 or 1", layers));
+  Json runs = Json::array();
+  for (const int experts : *which) {
+    const std::string& kind = kinds[experts != 0 ? 1 : 0];
+    if (runs.empty() || runs.back()["kind"] != kind) runs.push_back({{"kind", kind}, {"count", 0}});
+    runs.back()["count"] = runs.back()["count"].get<std::int64_t>() + 1;
+  }
+  for (const auto& [name, value] : file.items()) {
+    if (name != "format" && name != "source" && builder.member_at(name) == nullptr)
+      builder.member(name, value, nullptr);
+  }
+  builder.member("layers", std::move(runs), &frequency);
+  builder.imply(fmt::format("the layers are those of {} in another number and order", model.name),
+                &frequency);
+}
+
+}  // namespace
+
 void take_changed_model(const std::string& name, TreeRun& run) {
   RunBuilder& builder = run.builder();
-  builder.name_model(name, nullptr);
-  const EmbeddedFile* const file = find_embedded("model", name);
-  if (file == nullptr) return;
-  const Transformer model = parse_model(file->text, std::string(file->path));
-  if (!model.layer_kinds.empty()) return;  // the file does not say which kind it changes
-  struct Size {
-    std::string_view path;
-    std::string_view name;
-  };
-  constexpr std::array<Size, 9> sizes{{{"layers", "num_layers"},
-                                       {"hidden", "hidden_size"},
-                                       {"feedforward", "ffn_hidden_size"},
-                                       {"heads", "num_attention_heads"},
-                                       {"key_value_heads", "num_query_groups"},
-                                       {"head_size", "kv_channels"},
-                                       {"experts/count", "num_moe_experts"},
-                                       {"experts/per_token", "moe_router_topk"},
-                                       {"experts/feedforward", "moe_ffn_hidden_size"}}};
-  for (const Size& size : sizes) {
-    if (size.path.find('/') == std::string_view::npos || any_experts(model))
-      take_size(run, size.path, {size.name});
+  const EmbeddedFile* const embedded = find_embedded("model", name);
+  if (embedded == nullptr) return builder.name_model(name, nullptr);
+  const Transformer model = parse_model(embedded->text, std::string(embedded->path));
+  std::vector<Problem> problems;
+  const Json file = parse_json(embedded->text, std::string(embedded->path), problems);
+  const bool kinds = !model.layer_kinds.empty();
+  const Written* const frequency = kinds ? run.find("moe_layer_freq") : nullptr;
+  const Written* const number = run.find("num_layers");
+  const std::int64_t layers = run.count("num_layers").value_or(model.layers);
+  if (number != nullptr && (layers < 1 || layers > most_layers))
+    return builder.problem(*number, fmt::format("must be a number from 1 to {}", most_layers));
+  if (frequency != nullptr) {
+    place_layers(*frequency, layers, file, model, builder);
+  } else {
+    builder.name_model(name, nullptr);
+    if (number != nullptr) builder.member("layers", layers, number);
+    if (number != nullptr && kinds && layers != model.layers)
+      builder.assume(
+          fmt::format("the kinds of the {} layers are those of {} from the first on", layers, name), number);
+  }
+  for (const CoreSize& size : core_sizes) {
+    if (kinds && number == nullptr && frequency == nullptr) {
+      if (const Written* const left = run.find(size.name))
+        builder.leave_out(*left, fmt::format("{} has several kinds of layers, whose sizes change together "
+                                             "with num_layers (--set {}=N)",
+                                             name, size.path));
+      continue;
+    }
+    for (const std::string& place : places_of(size.path, file)) take_size(run, place, {size.name});
   }
 }
 
