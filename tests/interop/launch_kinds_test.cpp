@@ -1,4 +1,6 @@
 // What trainers' files train: pairs of answers, gated MLPs, models that see; and on how many nodes.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "headroom/interop/launched_run.hpp"
@@ -227,6 +229,36 @@ TEST_CASE("kinds: llm-foundry's model that starts at random has the sizes that a
   CHECK(random.model->layers == 16);
   CHECK(random.model->vocabulary == 51200);
   CHECK(written("true").model->layers == 32);
+}
+
+TEST_CASE("kinds: llm-foundry's weights of 16 bits, and a teacher beside the model") {
+  const auto written = [](const std::string& dtype) {
+    return kind_of_run(
+        "model:\n  name: hf_causal_lm\n  pretrained: true\n"
+        "  pretrained_model_name_or_path: mistralai/Mistral-7B-v0.1\n"
+        "  master_weights_dtype: " +
+        dtype +
+        "\n"
+        "knowledge_distillation:\n  teacher_name_or_path: mistralai/Mistral-7B-v0.1\n"
+        "fsdp_config:\n  sharding_strategy: FULL_SHARD\n  mixed_precision: DEFAULT\n"
+        "precision: amp_bf16\n"
+        "max_seq_len: 2048\nglobal_train_batch_size: 64\ndevice_train_microbatch_size: 4\n");
+  };
+  const LaunchedRun half = written("bf16");
+  CHECK(half.framework == "llm-foundry");
+  CHECK(value_in(half, "main_params_dtype") == "none");
+  CHECK(value_in(half, "exp_avg_dtype") == "bf16");
+  CHECK(value_in(half, "gradient_dtype") == "bf16");
+  CHECK(says(half, ": a teacher, a second model beside the first"));
+  const LaunchedRun full = written("fp32");
+  CHECK(value_in(full, "main_params_dtype").empty());
+  CHECK(value_in(full, "gradient_dtype") == "fp32");
+  const LaunchedRun other = kind_of_run(
+      "base_model: meta-llama/Llama-3.2-1B\nmicro_batch_size: 2\nsequence_len: 2048\n"
+      "kd_teacher_path: meta-llama/Llama-3.1-8B\n");
+  CHECK(std::any_of(other.remarks.begin(), other.remarks.end(), [](const LaunchRemark& remark) {
+    return remark.kind == LaunchRemarkKind::unmodelled && remark.text.starts_with("kd_teacher_path");
+  }));
 }
 
 TEST_CASE("kinds: DeepSpeed's BF16 optimizer shards at ZeRO stage 0") {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/contains.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/trainer_parts.hpp"
 #include "io/text.hpp"
@@ -297,15 +298,17 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
     else if (host != nullptr && is_on(*host))
       builder.leave_out(*host, "activations on the host, which saves more GPU memory than is counted");
   }
-  // transformers loads the weights in this dtype, and the optimizer steps them.
-  if (const Written* const dtype = run.find("model.config_overrides.torch_dtype");
-      dtype != nullptr && text_of_values(*dtype).find("16") != std::string::npos) {
-    builder.set("main_params_dtype", "none", dtype);
-    builder.set("exp_avg_dtype", "bf16", dtype);
-    builder.set("exp_avg_sq_dtype", "bf16", dtype);
-    builder.set("gradient_dtype", "bf16", dtype);
-    builder.imply("weights are loaded at 16 bits and the optimizer steps them: no fp32 main parameters",
-                  dtype);
+  // transformers loads the weights in this dtype, or the model is converted to it [llm-foundry,
+  // scripts/train/train.py, model.to(dtype=torch.bfloat16)], and the optimizer steps them.
+  const Written* dtype = run.find("model.config_overrides.torch_dtype");
+  if (dtype != nullptr && text_of_values(*dtype).find("16") == std::string::npos) dtype = nullptr;
+  if (const Written* const master = run.find("model.master_weights_dtype"); master != nullptr) {
+    constexpr std::array<std::string_view, 4> halves{"bf16", "bfloat16", "f16", "float16"};
+    if (contains(halves, std::string_view(text_of_values(*master)))) dtype = master;
+  }
+  if (dtype != nullptr) {
+    step_loaded_weights(dtype, builder);
+    builder.imply("weights are of 16 bits and the optimizer steps them: no fp32 main parameters", dtype);
   }
   if (!builder.value("recompute")) builder.set("recompute", "none", nullptr);
   if (const Written* const precision = run.find("precision")) {
@@ -344,6 +347,9 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
       {"model.config_overrides.attn_config.attn_impl"},
       {"model.config_overrides.*", LaunchUse::unmodelled, "other sizes than the model's"},
       {"model.*"},
+      {"knowledge_distillation.teacher*", LaunchUse::unmodelled,
+       "a teacher, a second model beside the first"},
+      {"knowledge_distillation.*"},
       {"compile_config*", LaunchUse::unmodelled, "compiled layers"},
       {"parallelism_config.*", LaunchUse::unmodelled, "other parallelism"},
       {"autoresume"},

@@ -33,8 +33,10 @@ constexpr std::array<std::string_view, 66> idle_words{
 
 // "lr" of "min_lr" and "optimizer.lr": each word of the name's last part, or its first part.
 bool is_idle_name(std::string_view name) {
-  constexpr std::array<std::string_view, 10> parts{"activation", "gradient", "recompute", "micro", "fsdp",
-                                                   "offload",    "parallel", "model",     "batch", "cpu"};
+  // A teacher is a second model, whatever tells its name.
+  constexpr std::array<std::string_view, 11> parts{"activation", "gradient", "recompute", "micro",
+                                                   "fsdp",       "offload",  "parallel",  "model",
+                                                   "batch",      "cpu",      "teacher"};
   if (name.starts_with('_')) return true;  // "_comment"
   std::string word;
   std::vector<std::string> words;
