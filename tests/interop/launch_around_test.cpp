@@ -284,6 +284,43 @@ TEST_CASE("around: NeMo's ZeRO optimizer among overrides, and a recipe before th
   CHECK(recipe.model->name == "llama-3-8b");
 }
 
+TEST_CASE("around: NeMo's launcher has NeMo's configuration under training") {
+  const std::string words =
+      "training.trainer.num_nodes=16 training.model.global_batch_size=16 "
+      "training.model.micro_batch_size=1 training.model.tensor_model_parallel_size=8 "
+      "training.model.pipeline_model_parallel_size=8 "
+      "training.model.virtual_pipeline_model_parallel_size=11 training.model.num_layers=88 "
+      "++training.model.optim.grad_sync_dtype=bf16 ++training.model.sequence_parallel=true "
+      "training.run.time_limit=0:59:00 ++training.model.nsys_profile.enabled=true";
+  const LaunchedRun run =
+      script("python3 ../launcher_scripts/main.py training=nemotron/nemotron_340b_short " + words);
+  CHECK(run.framework == "NeMo");
+  CHECK(run.devices == 128);
+  CHECK(run.model_name == "nemotron-4-340b");
+  REQUIRE(run.model);
+  CHECK(run.model->layers == 88);
+  CHECK(value_in(run, "tensor_parallel") == "8");
+  CHECK(value_in(run, "pipeline_parallel") == "8");
+  CHECK(value_in(run, "virtual_pipeline") == "11");
+  CHECK(value_in(run, "global_batch") == "16");
+  CHECK(value_in(run, "gradient_dtype") == "bf16");
+  CHECK(value_in(run, "sequence_parallel") == "yes");
+  CHECK(value_in(run, "data_sharding") == "zero1");
+  CHECK(says(run, "training=nemotron/nemotron_340b_short is not at hand"));
+  CHECK(says(run, "nodes of 8 GPUs, as in the launcher's own configurations"));
+  CHECK_FALSE(says(run, "not known"));
+  CHECK_FALSE(script("python3 main.py training=gpt3/own " + words).model);
+  const LaunchedRun file = yaml(
+      "cluster: {partition: a}\ntraining:\n  run: {name: x}\n  trainer: {num_nodes: 1, devices: 8}\n"
+      "  model:\n    micro_batch_size: 4\n    global_batch_size: 32\n    encoder_seq_length: 2048\n"
+      "    num_layers: 12\n    hidden_size: 768\n    num_attention_heads: 12\n"
+      "    tensor_model_parallel_size: 2\n    optim: {name: distributed_fused_adam}\n");
+  CHECK(file.framework == "NeMo");
+  CHECK(value_in(file, "tensor_parallel") == "2");
+  REQUIRE(file.model);
+  CHECK(file.model->hidden == 768);
+}
+
 TEST_CASE("around: local layers of Megatron-Core, and nanotron's GPT-3") {
   const std::string text =
       "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 768 --num-attention-heads "

@@ -1,4 +1,4 @@
-// NeMo 1.x, NeMo 2.0 and Megatron-Bridge.
+// NeMo 2.0 and Megatron-Bridge.
 #include <algorithm>
 #include <array>
 
@@ -16,106 +16,6 @@
 #include "io/text.hpp"
 
 namespace headroom {
-
-LaunchedRun read_nemo(const TreeFile& file, const LaunchOptions& options) {
-  RunBuilder builder(file.file, "NeMo", "nemo-2025");
-  static constexpr std::array<std::string_view, 3> groups{"model.optim.", "model.data.", "model."};
-  std::vector<Written> written = flattened(file.root, file.file);
-  for (Written& setting : written) {
-    if (setting.name == "model.optim.name") setting.name = "optimizer_name";
-    if (setting.name == "model.name") setting.name = "model_name";
-  }
-  TreeRun run(without_groups(std::move(written), groups), builder);
-  RunScale scale;
-  scale.devices_per_node = run.count({"trainer.devices", "trainer.gpus"});
-  scale.nodes = run.count({"trainer.num_nodes"});
-  take_core(run, scale, {});
-  if (const Written* const precision = run.find("trainer.precision"))
-    take_core_precision(*precision, builder);
-  if (const Written* const fp8 = run.find("fp8"); fp8 != nullptr && is_on(*fp8)) {
-    builder.set("precision", "fp8_delayed", fp8);
-    builder.imply("fp8 of NeMo 1.x is Transformer Engine's delayed scaling", fp8);
-  }
-  if (const Written* const params = run.find("fp8_params"); params != nullptr && is_on(*params))
-    builder.set("fp8_param_gather", "yes", params);
-  const std::string optimizer = run.text({"optimizer_name"});
-  if (optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim")
-    builder.set("data_sharding", "zero1", run.find("optimizer_name"));
-  else if (!builder.value("data_sharding"))
-    builder.set("data_sharding", "none", run.find("optimizer_name"));
-  if (const Written* const sync = run.find({"overlap_grad_sync"}))
-    builder.choose("overlap_grad_reduce", is_on(*sync) ? "true" : "false", sync);
-  if (const Written* const sync = run.find({"overlap_param_sync"}))
-    builder.choose("overlap_param_gather", is_on(*sync) ? "true" : "false", sync);
-  if (const Written* const dtype = run.find({"grad_sync_dtype"}); dtype != nullptr)
-    builder.set("gradient_dtype", text_of_values(*dtype).find("bf16") != std::string::npos ? "bf16" : "fp32",
-                dtype);
-  take_peft(run, "peft", 32);
-  if (run.has("hidden_size")) {
-    take_core_model(run);
-  } else {
-    const std::string name = model_in(run.text({"run.name", "name", "exp_manager.name"}) + ' ' + file.file);
-    if (!name.empty()) builder.name_model(name, nullptr);
-  }
-  static constexpr LaunchKey own[] = {
-      {"trainer.*"},
-      {"exp_manager.*"},
-      {"run.*"},
-      {"data*"},
-      {"hydra*"},
-      {"defaults*"},
-      {"nsys_profile.*"},
-      {"tokenizer.*"},
-      {"optimizer_name"},
-      {"sched.*"},
-      {"restore_from_path"},
-      {"resume_from_checkpoint"},
-      {"megatron_amp_O2"},
-      {"native_amp_*"},
-      {"hysteresis"},
-      {"pre_process"},
-      {"post_process"},
-      {"use_cpu_initialization"},
-      {"activations_checkpoint_layers_per_pipeline"},
-      {"num_micro_batches_*"},
-      {"bucket_cap_mb"},
-      {"contiguous_grad_bucket"},
-      {"overlap_*"},
-      {"peft.*"},
-      {"answer_only_loss"},
-      {"resume_*"},
-      {"ub_*"},
-      {"reduce_amax"},
-      {"use_emha"},
-      {"rampup_batch_size*", LaunchUse::unmodelled, "a batch that grows"},
-      {"mcore_gpt"},
-      {"mcore_*"},
-      {"headscale"},
-      {"transformer_block_type"},
-      {"openai_gelu"},
-      {"normalize_attention_scores"},
-      {"num_sanity_val_steps"},
-      {"fsdp", LaunchUse::unmodelled, "FSDP"},
-      {"fsdp_*"},
-      {"lm_head*"},
-      {"apply_*"},
-      {"sync_*"},
-      {"layer_type*"},
-      {"get_attention_mask_from_fusion"},
-      {"multi_query_attention"},
-      {"sharp"},
-      {"weight_decay"},
-      {"betas*"},
-      {"bucket_*"},
-      {"dist_*"},
-      {"inference.*"},
-      {"merge_*"},
-      {"*"},
-  };
-  settle(scale, builder);
-  run.rest(with_core_keys(own));
-  return builder.finish(options);
-}
 
 namespace {
 
@@ -459,6 +359,8 @@ LaunchedRun read_megatron_bridge(const TreeFile& file, const LaunchOptions& opti
 LaunchedRun read_bridge_words(std::vector<Written> written, std::optional<std::int64_t> devices,
                               const std::string& file, const LaunchOptions& options) {
   written = last_of_each(std::move(written));
+  if (are_nemo_launcher_words(written))
+    return read_nemo_launcher_words(std::move(written), file, devices, options);
   take_training_data(written);
   for (Written& setting : written) {  // "model.recompute_modules=[moe_act,mlp]"
     const std::string text = text_of_values(setting);

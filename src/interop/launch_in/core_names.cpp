@@ -30,7 +30,7 @@ std::string model_in(const std::string& text) {
     std::string_view part;  // in lower case, without "_", "-" and "."
     std::string_view ours;
   };
-  constexpr std::array<Meant, 121> models{{
+  constexpr std::array<Meant, 122> models{{
       {"gemma2b", "gemma-2b"},
       {"gemma7b", "gemma-7b"},
       {"gemma22b", "gemma-2-2b"},
@@ -147,6 +147,7 @@ std::string model_in(const std::string& text) {
       {"gptoss20b", "gpt-oss-20b"},
       {"nemotron4340b", "nemotron-4-340b"},
       {"nemotron4config340b", "nemotron-4-340b"},
+      {"nemotron340b", "nemotron-4-340b"},
       {"nemotronh56b", "nemotron-h-56b"},
       {"nemotronh8b", "nemotron-h-8b"},
       {"nemotronh47b", "nemotron-h-47b"},

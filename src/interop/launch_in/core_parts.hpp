@@ -31,6 +31,12 @@ void take_core_precision(const Written& setting, RunBuilder& builder);
 // sets beside the precision.
 void take_bridge_precision(TreeRun& run);
 
+// Overrides of NeMo-Framework-Launcher, where "training" is a configuration of NeMo 1.x
+// [NVIDIA/NeMo-Framework-Launcher, launcher_scripts/conf/training].
+bool are_nemo_launcher_words(const std::vector<Written>& written);
+LaunchedRun read_nemo_launcher_words(std::vector<Written> written, const std::string& file,
+                                     std::optional<std::int64_t> devices, const LaunchOptions& options);
+
 // Rules of Megatron-Bridge that a configuration breaks, of its settings with their groups.
 void refuse_bridge(const std::vector<Written>& written, RunBuilder& builder);
 

@@ -111,8 +111,13 @@ bool has_group(const TreeNode& root, std::string_view group) {
   return true;
 }
 
-// llm-foundry's files for its platform have the run under "parameters".
+// llm-foundry's files for its platform have the run under "parameters", those of NeMo-Framework-Launcher
+// under "training".
 const TreeNode& run_of(const TreeNode& root) {
+  const TreeNode* const training = member_of(root, "training");
+  if (training != nullptr && member_of(*training, "trainer") != nullptr &&
+      member_of(*training, "model") != nullptr)
+    return *training;
   const TreeNode* const parameters = member_of(root, "parameters");
   const bool holds = parameters != nullptr && (member_of(*parameters, "global_train_batch_size") != nullptr ||
                                                member_of(*parameters, "train_loader") != nullptr);
