@@ -290,6 +290,23 @@ TEST_CASE("kinds: DeepSpeed's BF16 optimizer shards at ZeRO stage 0") {
   CHECK(value_in(plain("fp16"), "data_sharding") == "none");
 }
 
+TEST_CASE("kinds: GPT-NeoX sums gradients in the dtype of the model with ZeRO") {
+  const auto sums = [](const std::string& more) {
+    return value_in(
+        read_tree_file("num_layers: 8\nhidden_size: 512\nnum_attention_heads: 8\nseq_length: 512\n"
+                       "train_micro_batch_size_per_gpu: 4\npipe_parallel_size: 1\n" +
+                           more,
+                       "run.yml", {}),
+        "gradient_dtype");
+  };
+  CHECK(sums("precision: bfloat16\nzero_optimization: {stage: 1}\n") == "bf16");
+  CHECK(sums("precision: bfloat16\nzero_optimization: {stage: 0}\n") == "fp32");
+  CHECK(sums("precision: bfloat16\n") == "fp32");
+  CHECK(sums("precision: bfloat16\nzero_optimization: {stage: 1}\n"
+             "data_types: {grad_accum_dtype: fp32}\n") == "fp32");
+  CHECK(sums("zero_optimization: {stage: 1}\n").empty());
+}
+
 TEST_CASE("kinds: adapters pass over targets that the model does not have, where it has others") {
   const LaunchFolder folder;
   const auto read = [&](const std::string& targets, const std::string& model = "DeepSeek-V3") {
