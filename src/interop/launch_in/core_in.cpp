@@ -199,7 +199,9 @@ LaunchedRun read_bridge(std::vector<Written> written, const FilePlace& place, co
     builder.set("sequence_parallel", "yes", nullptr);
     builder.imply("sequence parallelism is on, as in the base recipe: experts with TP need it");
   }
-  if ((recipe || started) && !builder.value("data_sharding")) {
+  // Built from Megatron-Core's defaults [Megatron-Bridge, recipes/gpt/vanilla_gpt.py].
+  const bool vanilla = base.find("vanilla_gpt") != std::string::npos;
+  if ((recipe || started) && !vanilla && !builder.value("data_sharding")) {
     builder.set("data_sharding", "zero1", nullptr);
     builder.imply("recipes take the distributed optimizer where it is not written");
   }

@@ -51,7 +51,10 @@ std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::s
   PythonResult result = run_python(text, file, starts, start);
   for (TreeNode& call : result.root.members) {
     TreeNode* const named = member_of(call, "config");
-    TreeNode* const recipe = named != nullptr ? named : member_of(call, "0");
+    TreeNode* recipe = named != nullptr ? named : member_of(call, "0");
+    // It returns its argument with the overrides of the command, which are set upon the recipe afterwards.
+    if (recipe != nullptr && recipe->text.ends_with("process_config_with_overrides"))
+      recipe = member_of(*recipe, "0");
     if (recipe == nullptr || recipe->members.empty()) continue;
     TreeNode root = std::move(*recipe);
     result.root = std::move(root);
