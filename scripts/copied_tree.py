@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def known_files():
-    """The names of what git knows of the tree; where it is no repository, of all but what is built."""
+    """Returns the files that git tracks or would track; without git, all files outside build."""
     if (ROOT / ".git").exists():
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                                 cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
@@ -24,7 +24,7 @@ class CopiedTree:
         self.folder = ROOT / "build" / name / "build"
 
     def differences(self):
-        """The names of files that the copy lacks, has otherwise, or has alone."""
+        """Returns the files that the copy lacks, that differ, or that only the copy has."""
         known = known_files()
         copied = {str(file.relative_to(self.tree)) for file in self.tree.rglob("*")
                   if file.is_file() and "__pycache__" not in file.parts}
@@ -47,7 +47,7 @@ class CopiedTree:
             shutil.copy(ROOT / name, there)  # with its mode
 
     def build(self, *options):
-        """Whether the tests compile, and what was printed. Takes objects from ccache where there is one."""
+        """Builds the tests. Returns whether they compile, and the output. Options apply to the first configure only."""
         cached = shutil.which("ccache") is not None
         settings = os.environ | ({"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"} if cached else {})
         if not (self.folder / "build.ninja").exists():

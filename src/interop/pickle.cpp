@@ -250,7 +250,7 @@ class PickleMachine {
       case 'G': {
         std::uint64_t bits = 0;
         for (int i = 0; i < 8; ++i) bits = bits << 8 | static_cast<unsigned char>(byte());
-        double value = 0;
+        double value = 0;  // std::bit_cast is not in emscripten's libc++
         std::memcpy(&value, &bits, sizeof value);
         push_real(value);
         return true;

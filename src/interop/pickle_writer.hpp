@@ -51,7 +51,7 @@ class PickleWriter {
   }
   void real(double value) {
     put('G');
-    std::uint64_t bits = 0;
+    std::uint64_t bits = 0;  // std::bit_cast is not in emscripten's libc++
     std::memcpy(&bits, &value, sizeof bits);
     for (int byte = 7; byte >= 0; --byte) put(static_cast<char>(bits >> (8 * byte) & 0xFF));
   }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view confirming = "confirming plans";
 
-// A candidate that changes made of another one has the other's place.
+// A changed candidate keeps the place of its origin, so the time tells them apart.
 using Known = std::tuple<std::size_t, std::int64_t, Seconds>;
 Known known(const Candidate& candidate) { return {candidate.variant, candidate.place, candidate.iteration}; }
 

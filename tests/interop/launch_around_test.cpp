@@ -232,7 +232,7 @@ TEST_CASE("around: of preferences a pair is two sequences, and DPO of whole weig
   CHECK(holds(yaml(file + "max_prompt_length: 512\n")));
   const LaunchedRun grpo = yaml(file + "loss_type: grpo\nnum_generations: 8\n");
   CHECK(value_in(grpo, "micro_batch") == "2");
-  CHECK(holds(grpo));  // beta weighs the divergence from it
+  CHECK(holds(grpo));  // beta is 0.1, so GRPO keeps a reference model
   CHECK_FALSE(holds(yaml("model_name_or_path: Qwen/Qwen2.5-7B\nbeta: 0.0\nnum_generations: 8\n")));
   CHECK_FALSE(holds(yaml(file + "loss_type: simpo\ncpo_alpha: 0.5\n")));
   const LaunchedRun kto = yaml(file + "loss_type: kto\ndesirable_weight: 1.0\n");

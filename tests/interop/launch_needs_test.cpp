@@ -278,7 +278,7 @@ TEST_CASE("launch needs: a sequence of a prompt and an answer is as long as both
                        InputError);
 }
 
-TEST_CASE("needs: a configuration that is not beside the script is named") {
+TEST_CASE("launch needs: a configuration that is not beside the script is named") {
   const LaunchFolder folder;
   const auto error = [&](const std::string& text) {
     try {
@@ -294,8 +294,12 @@ TEST_CASE("needs: a configuration that is not beside the script is named") {
   const std::string trl =
       "trl sft --config sft.yaml --per_device_train_batch_size 2 --model_name_or_path Qwen/Qwen2.5-7B\n";
   CHECK(error(trl).find("sft.yaml, which is not beside") != std::string::npos);
-  CHECK(error("axolotl train run.yaml\n").find("axolotl (line 1, and run.yaml is not beside") !=
+  CHECK(error("axolotl train run.yaml\n").find("axolotl (line 1; run.yaml is not beside") !=
         std::string::npos);
+  const std::string other =
+      "trl sft --dataset_mixer mix.yaml --model_name_or_path Qwen/Qwen2.5-7B "
+      "--per_device_train_batch_size 2\n";
+  CHECK(error(other).empty());  // no configuration of the run
 }
 
 }  // namespace headroom::tests::launch_needs

@@ -264,6 +264,7 @@ GRPOTrainer(model="Qwen/Qwen2.5-0.5B-Instruct", args=args).train()
 )");
   CHECK(value_in(by_default, "sequence") == "768");
   CHECK(says(by_default, "prompts of 512 tokens and answers of 256"));
+  CHECK_FALSE(says(by_default, "default of max_completion_length"));
   const LaunchFolder folder;
   const LaunchedRun swift = read_launched_run(folder.with(
       "run.sh",

@@ -170,6 +170,39 @@ TEST_CASE("widen: no change of a marginal plan fits and is faster than the best 
   CHECK(marginal > 0);
 }
 
+TEST_CASE("widen: a plan is as fast as its own division makes it") {
+  WideQuestion question = wide_question("gpt-oss-20b", "torchtitan-2024", 1024, 1024);
+  question.base.model = read_model("gpt-oss-20b");
+  question.base.system = read_system("dgx-b200-180g");
+  question.space.layouts = Layouts::any;
+  const Candidate best = widened(question).plans.front();
+  CHECK(best.iteration < usual(question).plans.front().iteration);
+  WideQuestion alone = question;
+  const Strategy& strategy = best.strategy;
+  CHECK(strategy.pipeline_parallel == 4);
+  alone.space.tensor_parallel = {.only = {strategy.tensor_parallel}};
+  alone.space.context_parallel = {.only = {strategy.context_parallel}};
+  alone.space.pipeline_parallel = {.only = {strategy.pipeline_parallel}};
+  CHECK(widened(alone).plans.front().iteration == best.iteration);
+}
+
+TEST_CASE("widen: changes lay uneven stages anew") {
+  WideQuestion question = wide_question("llama-3-8b", "megatron-core-2025", 64, 64);
+  Request& request = question.base;
+  request.strategy.pipeline_parallel = 2;
+  request.strategy.data_parallel = 32;
+  request.strategy.stage_layers = {5, 3};
+  bool others = false;
+  for (const Edits& change : changes_on_same_devices(request)) {
+    const Strategy strategy = changed(request, change).strategy;
+    const std::int64_t stages = strategy.pipeline_parallel * strategy.virtual_pipeline;
+    others = others || (stages > 2 && can_replace(request, strategy));
+    if (!strategy.stage_layers.empty() && stages <= request.model.layers)
+      CHECK(std::ssize(strategy.stage_layers) == stages);
+  }
+  CHECK(others);
+}
+
 TEST_CASE("widen: threads do not matter, and lists of values are kept") {
   const WideQuestion& question = wide_questions()[0];
   CHECK(widened(question, 3) == widened(question));

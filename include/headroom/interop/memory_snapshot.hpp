@@ -19,6 +19,7 @@ struct SnapshotFrame {
   std::string file;
   std::int64_t line = 0;
   friend bool operator==(const SnapshotFrame&, const SnapshotFrame&) = default;
+  // Emscripten's libc++ has no <=> of strings.
   friend bool operator<(const SnapshotFrame& a, const SnapshotFrame& b) {
     return std::tie(a.name, a.file, a.line) < std::tie(b.name, b.file, b.line);
   }

@@ -170,7 +170,7 @@ constexpr std::array<CoreSize, 14> core_sizes{
      {"experts/feedforward", "moe_ffn_hidden_size"},
      {"experts/shared_feedforward", "moe_shared_expert_intermediate_size"}}};
 
-// Where a model file writes a size of its layers: for all of them, and for each kind that has its own.
+// Returns the places of a layer's size in a model file: for all layers, and for each kind with its own.
 // Megatron-Core has one value for all layers [core/transformer/transformer_config.py].
 std::vector<std::string> places_of(std::string_view path, const Json& file) {
   const std::string first(path.substr(0, path.find('/')));
@@ -205,7 +205,8 @@ void place_layers(const Written& frequency, std::int64_t layers, const Json& fil
   if (kinds[0].empty() || kinds[1].empty())
     return builder.problem(
         frequency,
-        fmt::format("places layers of two kinds, and {} has others: give --model FILE", model.name));
+        fmt::format("needs one kind of layers with experts and one without; {} has others: give --model FILE",
+                    model.name));
   if (!which || std::ssize(*which) != layers)
     return builder.problem(frequency,
                            fmt::format("must be a number of layers or a list of {} times 0 or 1", layers));
@@ -251,9 +252,9 @@ void take_changed_model(const std::string& name, TreeRun& run) {
   for (const CoreSize& size : core_sizes) {
     if (kinds && number == nullptr && frequency == nullptr) {
       if (const Written* const left = run.find(size.name))
-        builder.leave_out(*left, fmt::format("{} has several kinds of layers, whose sizes change together "
-                                             "with num_layers (--set {}=N)",
-                                             name, size.path));
+        builder.leave_out(
+            *left, fmt::format("{} has several kinds of layers: set num_layers too, or use --set {}=N", name,
+                               size.path));
       continue;
     }
     for (const std::string& place : places_of(size.path, file)) take_size(run, place, {size.name});

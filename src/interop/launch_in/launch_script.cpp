@@ -1,22 +1,14 @@
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/current.hpp"
-#include "headroom/core/contains.hpp"
-#include "headroom/core/count_text.hpp"
-#include "headroom/core/counts.hpp"
 #include "headroom/core/error.hpp"
-#include "headroom/core/joined.hpp"
-#include "interop/launch_in/bridge_recipe.hpp"
 #include "interop/launch_in/flags.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/megatron_forks.hpp"
 #include "interop/launch_in/megatron_in.hpp"
-#include "interop/launch_in/megatron_keys.hpp"
-#include "interop/launch_in/model_zoo.hpp"
 #include "interop/launch_in/program.hpp"
 #include "interop/launch_in/python_config.hpp"
 #include "interop/launch_in/readers.hpp"
@@ -203,19 +195,19 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, Trainer
   return run;
 }
 
-// Throws InputError if a program reads most of its settings from a configuration that is not there: what it takes where
-// nothing is written would be said of the run.
-void refuse_without_configuration(const Followed& script, const StartedRun& one, const std::string& file) {
+// Throws InputError if the configuration that states most settings is missing. The program's defaults would
+// otherwise be taken for the run's settings.
+void refuse_without_configuration(const Followed& script, const StartedRun& one) {
   const bool reads_all = one.program.name == "trl" || are_factory_words(one.program.name, one.written);
   if (one.absent.empty() || one.reader != ScriptReader::trainer || !reads_all) return;
   throw InputError(text_of(file_place(script, one.program.at)),
-                   fmt::format("{} reads {}, which is not beside {}: put it there, or give it instead",
-                               printable(one.program.name), printable(one.absent), printable(file)));
+                   fmt::format("{} reads {}, which is not beside the script: put it there",
+                               printable(one.program.name), printable(one.absent)));
 }
 
 LaunchedRun read_found(const Followed& script, StartedRun one, const std::string& file,
                        const LaunchOptions& options) {
-  refuse_without_configuration(script, one, file);
+  refuse_without_configuration(script, one);
   MegatronArguments arguments;
   arguments.devices = one.devices;
   arguments.model = one.model;

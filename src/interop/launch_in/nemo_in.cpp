@@ -1,6 +1,11 @@
 // NeMo 1.x.
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,7 +17,7 @@
 namespace headroom {
 namespace {
 
-// NeMo 1.x. `base`: the configuration that the settings change, where it is not at hand.
+// Reads settings of NeMo 1.x. `base`: names the unread configuration that they change, or null.
 LaunchedRun read_nemo_settings(std::vector<Written> written, const std::string& file, const Written* base,
                                std::optional<std::int64_t> devices, const LaunchOptions& options) {
   RunBuilder builder(file, "NeMo", "nemo-2025");
@@ -25,10 +30,14 @@ LaunchedRun read_nemo_settings(std::vector<Written> written, const std::string& 
   RunScale scale{.devices = devices};
   scale.devices_per_node = run.count({"trainer.devices", "trainer.gpus"});
   scale.nodes = run.count({"trainer.num_nodes"});
-  if (base != nullptr && scale.nodes && !scale.devices && !run.has("trainer.devices")) {
-    constexpr std::int64_t of_launcher = 8;
-    scale.devices_per_node = of_launcher;
-    builder.assume("nodes of 8 GPUs, as in the launcher's own configurations", base);
+  // [NVIDIA/NeMo-Framework-Launcher, launcher_scripts/conf/training/nemotron/nemotron_340b.yaml: trainer.devices,
+  // optim.name]
+  constexpr std::int64_t launcher_devices = 8;
+  const bool states_devices = run.has("trainer.devices") || run.has("trainer.gpus");
+  if (base != nullptr && scale.nodes && !scale.devices && !states_devices) {
+    scale.devices_per_node = launcher_devices;
+    builder.assume(fmt::format("nodes of {} GPUs, as in the launcher's own configurations", launcher_devices),
+                   base);
   }
   take_core(run, scale, {});
   if (const Written* const precision = run.find("trainer.precision"))
@@ -42,9 +51,10 @@ LaunchedRun read_nemo_settings(std::vector<Written> written, const std::string& 
   const std::string optimizer = run.text({"optimizer_name"});
   if (optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim")
     builder.set("data_sharding", "zero1", run.find("optimizer_name"));
-  else if (base != nullptr && optimizer.empty())
+  else if (base != nullptr && optimizer.empty()) {
     builder.set("data_sharding", "zero1", nullptr);
-  else if (!builder.value("data_sharding"))
+    builder.assume("the optimizer is distributed, as in the launcher's own configurations", base);
+  } else if (!builder.value("data_sharding"))
     builder.set("data_sharding", "none", run.find("optimizer_name"));
   if (const Written* const sync = run.find({"overlap_grad_sync"}))
     builder.choose("overlap_grad_reduce", is_on(*sync) ? "true" : "false", sync);
@@ -60,13 +70,10 @@ LaunchedRun read_nemo_settings(std::vector<Written> written, const std::string& 
     take_core_model(run);
   else if (!name.empty())
     take_changed_model(name, run);
-  if (base != nullptr) {
+  if (base != nullptr)
     builder.unresolved(fmt::format("{} is not at hand: settings that are not written here come from there",
                                    printable(base->as_written)),
                        base->at);
-    if (optimizer.empty())
-      builder.assume("the optimizer is distributed, as in the launcher's own configurations", base);
-  }
   static constexpr LaunchKey own[] = {
       {"trainer.*"},
       {"exp_manager.*"},

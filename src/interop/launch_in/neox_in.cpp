@@ -137,12 +137,13 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     if (name.starts_with("fp16") || text_of_values(*half) == "fp16")
       builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", half);
   }
-  // DeepSpeed sums gradients in the dtype of the model with ZeRO, and GPT-NeoX asks for no other
+  // With ZeRO, DeepSpeed sums gradients in the model's dtype; GPT-NeoX sets no other
   // [deepspeed/runtime/engine.py, get_data_types; megatron/neox_arguments/arguments.py, calculate_derived].
   const bool of_zero = run.has_below("zero_optimization") && builder.value("data_sharding") != "none";
   if (of_zero && builder.value("precision") == "bf16" && !builder.value("gradient_dtype")) {
     builder.set("gradient_dtype", "bf16", nullptr);
-    builder.imply("with ZeRO gradients are summed in the dtype of the model: data_types is not written");
+    builder.imply(
+        "gradients are summed in BF16: DeepSpeed's ZeRO uses the model's dtype unless data_types is set");
   }
   if (const std::string mamba = mamba_of(run); !mamba.empty()) {
     builder.name_model(mamba, run.find("attention_config.0.0"));

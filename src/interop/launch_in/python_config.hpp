@@ -11,8 +11,8 @@
 namespace headroom {
 
 // Returns the configuration that a program hands to NeMo-Run ("run.run(recipe, executor=...)",
-// "experiment.add(recipe)") or to Megatron-Bridge ("pretrain(config=recipe, forward_step_func=...)"); nothing if it
-// hands over none.
+// "experiment.add(recipe)") or to Megatron-Bridge ("pretrain(config=recipe, forward_step_func=...)").
+// Returns nothing if there is none.
 std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::string& file,
                                              const PythonStart& start);
 

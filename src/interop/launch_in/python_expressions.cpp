@@ -368,7 +368,7 @@ void Python::import(Frame& f, bool from) {
     }
     const std::string own = from ? token(f).text : last_of_path();
     if (from) ++f.at;
-    // NeMo's programs import nemo_run as run, by which its calls are known.
+    // Calls of nemo_run are matched as run.NAME, the alias that NeMo's own programs use.
     const std::string known = own == "nemo_run" ? "run" : own;
     std::string alias = own;
     if (take_word(f, "as") && is_name()) alias = f.module.tokens[f.at++].text;

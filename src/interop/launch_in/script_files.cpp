@@ -127,23 +127,33 @@ std::map<std::string, std::string> files_written_by(const shell::Followed& scrip
 
 namespace {
 
-// The files named as configurations among a program's words.
-std::vector<std::string> named_configurations(const Program& program) {
+struct NamedConfiguration {
+  std::string name;
+  bool of_run;  // stands alone, or behind a flag for configurations
+};
+
+// Returns the files among a program's words that are named as configurations.
+std::vector<NamedConfiguration> named_configurations(const Program& program) {
   bool hydra = false;  // the word is the name of a file without its extension
-  std::vector<std::string> names;
-  const auto add = [&](std::string name) {
-    if (is_named_as_tree(name)) names.push_back(std::move(name));
+  std::string flag;    // that the word stands behind
+  std::vector<NamedConfiguration> names;
+  const auto add = [&](std::string name, bool of_run) {
+    if (is_named_as_tree(name)) names.push_back({std::move(name), of_run});
   };
   for (const shell::Value& word : program.arguments) {
-    const std::string& text = word.text();
-    std::string name =
-        text.substr(text.starts_with("--") || text.find('/') > text.find('=') ? text.find('=') + 1 : 0);
+    const std::string_view text = word.text();
+    const bool is_flag = text.starts_with("--");
+    const std::size_t equals = text.find('=');
+    const bool assigns = equals != std::string_view::npos && (is_flag || text.find('/') > equals);
+    std::string name(text.substr(assigns ? equals + 1 : 0));
     if (hydra) name += ".yaml";
     hydra = text == "--config-name";
-    add(std::move(name));
+    const std::string_view setting = assigns ? text.substr(0, equals) : std::string_view(flag);
+    add(std::move(name), setting.empty() || setting.find("config") != std::string_view::npos);
+    flag = is_flag && !assigns ? text : "";
   }
   for (const auto& [variable, value] : program.environment) {  // torchtitan's run_train.sh
-    if (variable == "CONFIG_FILE" && program.name.ends_with(".sh")) add(value);
+    if (variable == "CONFIG_FILE" && program.name.ends_with(".sh")) add(value, true);
   }
   return names;
 }
@@ -151,16 +161,16 @@ std::vector<std::string> named_configurations(const Program& program) {
 }  // namespace
 
 std::string configuration_of(const Program& program, const std::string& file) {
-  for (const std::string& name : named_configurations(program)) {
-    const std::optional<std::string> place = place_in_script(name, file);
+  for (const NamedConfiguration& one : named_configurations(program)) {
+    const std::optional<std::string> place = place_in_script(one.name, file);
     if (place && is_tree_launch(*place)) return *place;
   }
   return "";
 }
 
 std::string missing_configuration(const Program& program, const std::string& file) {
-  for (const std::string& name : named_configurations(program)) {
-    if (!place_in_script(name, file)) return name;
+  for (const NamedConfiguration& one : named_configurations(program)) {
+    if (one.of_run && !place_in_script(one.name, file)) return one.name;
   }
   return "";
 }

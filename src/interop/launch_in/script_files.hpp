@@ -22,7 +22,7 @@ std::map<std::string, std::string> files_written_by(const shell::Followed& scrip
 // CONFIG_FILE=run.toml. It lies where the script says, from its folder or one above, or beside it. Empty: there is none.
 std::string configuration_of(const Program& program, const std::string& file);
 
-// The first configuration that a program is told and that is not there. Empty: all are.
+// Returns the first configuration of its run that a program names and that does not exist; empty if there is none.
 std::string missing_configuration(const Program& program, const std::string& file);
 
 // Whether a configuration holds arguments of the Trainer, which words of the command may override.

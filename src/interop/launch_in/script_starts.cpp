@@ -28,7 +28,7 @@ namespace {
 using shell::Followed;
 using shell::Value;
 
-// Of an override its last name: "num_layers" of "model.num_layers=32".
+// Returns the last part of an override's name: "num_layers" of "model.num_layers=32".
 std::string_view last_name(const Written& setting) {
   return std::string_view(setting.name).substr(setting.name.rfind('.') + 1);
 }
@@ -121,7 +121,7 @@ std::vector<Written> checked_environment(const Followed& script, const shell::St
   return all;
 }
 
-// A started Python program that can be read: its text, and what it is started with.
+// A Python program that a script starts and that lies beside it: its file, flags and environment.
 struct PythonProgram {
   std::string file;
   PythonStart start;
@@ -164,8 +164,8 @@ bool take_recipe(StartedRun& one, const std::string& file) {
   return true;
 }
 
-// Returns what reads a program. One of NeMo or Megatron-Bridge with a recipe of its own may look like Megatron-LM's:
-// "pretrain.py" with few words. It does not where its Python cannot be read.
+// Returns the reader of a program. A program with its own recipe may look like Megatron-LM ("pretrain.py" with
+// few words), so its Python is tried first. If that cannot be read, the words decide.
 std::optional<ScriptReader> take_reader(StartedRun& one, const std::string& file) {
   const std::optional<ScriptReader> reader = reader_of(one.program, one.written, one.config);
   const bool has_recipe_elsewhere = runs_bridge_recipe(one.program.name);
@@ -222,7 +222,7 @@ ScriptStarts starts_of(const Followed& script, const std::string& file) {
       starts.runs.push_back(std::move(one));
     } else {
       const std::string absent =
-          one.absent.empty() ? "" : fmt::format(", and {} is not beside the script", printable(one.absent));
+          one.absent.empty() ? "" : fmt::format("; {} is not beside the script", printable(one.absent));
       starts.others.push_back(fmt::format("{} (line {}{})", printable(shown(script, one.program.name)),
                                           one.program.at.line, absent));
     }

@@ -194,9 +194,10 @@ bool are_grpo_words(const std::vector<Written>& written) {
   return has_flag(written, "num_generations") || has_flag(written, "reward_funcs");
 }
 
-// Prompts of 512 tokens, answers of 256, and beta 0 [trl/trainer/grpo_config.py, releases since 0.17]; any other beta
-// needs the reference [trl/trainer/grpo_trainer.py, ref_model].
-// ms-swift: answers of 512, beta 0.04, and max_length is of prompts [swift/llm/argument/rlhf_args.py].
+// TRL's defaults: prompts of 512 tokens, answers of 256, beta 0 [trl/trainer/grpo_config.py, v0.17; later
+// releases have no max_prompt_length]. TRL makes a reference model if beta is not 0
+// [trl/trainer/grpo_trainer.py, ref_model]. ms-swift's defaults: answers of 512, beta 0.04. Its max_length
+// limits the prompt [swift/llm/argument/rlhf_args.py].
 void take_grpo(TrainerLaunch& launch) {
   std::vector<Written>& written = launch.written;
   if (written.empty()) return;
@@ -204,18 +205,15 @@ void take_grpo(TrainerLaunch& launch) {
   if (of_swift) rename(written, {{"max_length", "max_prompt_length"}});
   const FilePlace at = written.front().at;
   const auto has = [&](std::string_view name) { return has_flag(written, name); };
-  const auto or_default = [&](const std::string& name, const std::string& value) {
-    if (!has(name))
-      written.push_back(
-          {name, {value}, fmt::format("{}{}{}", of_swift ? "swift" : "trl", default_of, name), at, ""});
-  };
   const bool states_lengths = has("max_completion_length") || has("max_prompt_length");
   const bool has_length = std::any_of(trainer_lengths.begin(), trainer_lengths.end(), has);
   if (states_lengths || !has_length) {
-    // The length that a model is loaded for is no more than a limit.
+    // max_seq_length of the loaded model is only a limit.
     std::erase_if(written, [](const Written& it) { return contains(trainer_lengths, it.name); });
-    or_default("max_prompt_length", "512");
-    or_default("max_completion_length", of_swift ? "512" : "256");
+    for (const auto& [name, tokens] :
+         {std::pair{"max_prompt_length", "512"}, {"max_completion_length", of_swift ? "512" : "256"}}) {
+      if (!has(name)) written.push_back({name, {tokens}, fmt::format("{}={}", name, tokens), at, ""});
+    }
     const std::string text = fmt::format("sequences are prompts of {} tokens and answers of {} at most",
                                          text_of_values(*flag_of(written, "max_prompt_length")),
                                          text_of_values(*flag_of(written, "max_completion_length")));
@@ -225,7 +223,8 @@ void take_grpo(TrainerLaunch& launch) {
       return it.name == "max_prompt_length" || it.name == "max_completion_length";
     });
   }
-  if (of_swift) or_default("beta", "0.04");
+  if (of_swift && !has("beta"))
+    written.push_back({"beta", {"0.04"}, fmt::format("swift{}beta", default_of), at, ""});
   if (const Written* const beta = flag_of(written, "beta"); beta != nullptr && beta->unknown.empty()) {
     double weight = 0;
     const std::string text = text_of_values(*beta);

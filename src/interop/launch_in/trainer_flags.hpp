@@ -27,9 +27,9 @@ bool are_trl_words(std::string_view program, const std::vector<Written>& written
 // gradient_checkpointing; sft_config.py and dpo_config.py, max_length].
 void defaults_of_trl(TrainerLaunch& launch, const FilePlace& at);
 
-// Whether a trainer of GRPO takes the settings, of TRL or of ms-swift.
+// Returns whether the settings are of a GRPO trainer (TRL or ms-swift).
 bool are_grpo_words(const std::vector<Written>& written);
-// Joins the lengths of prompt and answer, and adds a reference where the loss has a term for it.
+// Sets the sequence to prompt plus answer, and counts a reference model if beta is not 0. Does nothing twice.
 void take_grpo(TrainerLaunch& launch);
 
 // Of LLaMA-Factory's program and its older scripts: --finetuning_type, --cutoff_len.

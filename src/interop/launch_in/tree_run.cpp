@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 66> idle_words{
 
 // "lr" of "min_lr" and "optimizer.lr": each word of the name's last part, or its first part.
 bool is_idle_name(std::string_view name) {
-  // A teacher is a second model, whatever tells its name.
+  // Settings of a teacher are never idle: it is a second model.
   constexpr std::array<std::string_view, 11> parts{"activation", "gradient", "recompute", "micro",
                                                    "fsdp",       "offload",  "parallel",  "model",
                                                    "batch",      "cpu",      "teacher"};
@@ -118,7 +118,7 @@ TreeRun::TreeRun(std::vector<Written> written, RunBuilder& builder) : builder_(b
 
 namespace {
 
-// Leaves a value open that only a run knows. `decides`: the field that it would set, which must then be given.
+// Reports a value that only a run knows. `decides`: the field that must then be given, if any.
 void leave_open(const Written& setting, std::string_view decides, RunBuilder& builder) {
   if (!decides.empty() && !setting.unknown.empty()) return builder.unresolved(setting, decides);
   std::string text = fmt::format("{} is known only when the job runs", printable(setting.as_written));
@@ -379,9 +379,9 @@ void settle(RunScale scale, RunBuilder& builder) {
   const std::string product =
       fmt::format("the global batch is microbatch x accumulation x DP = {} x {} x {} = {}", *scale.micro,
                   accumulation, *data, global);
-  if (assumed) {  // other GPUs make another batch
+  if (assumed) {  // another number of GPUs gives another batch
     builder.accumulation(accumulation);
-    builder.assume(product + " on them (--devices N)");
+    builder.assume(fmt::format("{} on {} GPUs (--devices N)", product, *scale.devices));
   } else {
     builder.set("global_batch", std::to_string(global), nullptr);
     builder.imply(product);

@@ -15,16 +15,15 @@ namespace headroom {
 
 namespace {
 
-// Sets the sequences of the longest length in a microbatch that may hold `held` tokens of a GPU. A data-parallel rank has
-// a whole number of microbatches, so the nearest such number is taken, by ratio: the memory is of the tokens
+// Sets the microbatch that `held` tokens of a GPU hold, in sequences of the longest length. It must divide the
+// batch of a data-parallel rank. The nearest divisor by ratio is taken, since memory grows with tokens
 // [verl/utils/seqlen_balancing.py, rearrange_micro_batches].
 void take_tokens_of_gpu(std::int64_t held, std::int64_t longest, std::int64_t ranks, const Written* from,
                         RunScale& scale, RunBuilder& builder) {
-  const double fitting =
-      static_cast<double>(held) * static_cast<double>(scale.context) / static_cast<double>(longest);
-  const auto whole = static_cast<std::int64_t>(std::clamp(fitting, 1.0, 1e6));
+  const double fitting = std::max(
+      1.0, static_cast<double>(held) * static_cast<double>(scale.context) / static_cast<double>(longest));
   const std::int64_t of_rank = scale.global && ranks > 0 ? *scale.global / ranks : 0;
-  std::int64_t micro = std::max<std::int64_t>(whole, 1);
+  auto micro = static_cast<std::int64_t>(std::min(fitting, static_cast<double>(most_count)));
   if (of_rank > 0) {
     const auto divides = [&](std::int64_t count) { return of_rank % count == 0; };
     std::int64_t above = std::min(micro, of_rank);
@@ -36,12 +35,12 @@ void take_tokens_of_gpu(std::int64_t held, std::int64_t longest, std::int64_t ra
   scale.micro = micro;
   builder.set("micro_batch", std::to_string(micro), from);
   builder.imply(
-      fmt::format("microbatches hold {} tokens of a GPU, {:.3g} of the longest sequences: {} are taken", held,
+      fmt::format("a microbatch of {} tokens a GPU holds {:.3g} of the longest sequences: read as {}", held,
                   fitting, micro),
       from);
 }
 
-// Of checkpointed layers the inputs go to the host [verl/utils/activation_offload.py].
+// Moves the inputs of checkpointed layers to the host [verl/utils/activation_offload.py].
 void take_activation_offload(const Written* setting, RunBuilder& builder) {
   if (setting == nullptr || !is_on(*setting)) return;
   if (builder.value("recompute") == "full")
