@@ -4,8 +4,11 @@
 //
 //   divisions  Where TP beyond a node or CP below 32k tokens may help, the divisions one step from a good one
 //              (one size doubled, another halved) are searched in full, as long as they lead to better plans.
-//   choices    The first plans take whatever single change makes them faster, until none does: exchanges of
-//              CP, dispatchers, shard groups, gathered weights that stay, single modules recomputed.
+//   choices    The first three plans, and up to five others that may become faster than the first, take
+//              whatever single change makes them faster, until none does: exchanges of CP, dispatchers, shard
+//              groups, gathered weights that stay, single modules recomputed. The first three are also tried
+//              with other numbers of stages, whose layers are placed by time.
+//   margin     Marginal plans that are faster than the best take a change that fits with the margin.
 //
 // If no usual division has a plan that fits, all divisions are searched. The result depends neither on threads
 // nor on shards, which are merged before.
