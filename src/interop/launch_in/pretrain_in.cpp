@@ -6,6 +6,7 @@
 
 #include "headroom/core/contains.hpp"
 #include "interop/launch_in/frameworks.hpp"
+#include "interop/launch_in/trainer_common.hpp"
 #include "interop/launch_in/trainer_parts.hpp"
 #include "io/text.hpp"
 

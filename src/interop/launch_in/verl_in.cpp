@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/counts.hpp"
 #include "interop/launch_in/core_parts.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/titan_parts.hpp"
