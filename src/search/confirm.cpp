@@ -135,17 +135,20 @@ void confirm(SearchResult& result, const Shown& asked, const SearchedOf& searche
       if (candidate.verdict > result.plans[i].verdict)  // from fits to marginal to does_not_fit
         candidate = in_place_of(candidate, of.base, of.space, threads);
       done.insert(known(candidate));
-      // What takes its place may be a plan already: changes lead to other divisions.
-      const bool is_plan = std::any_of(result.plans.begin(), result.plans.end(), [&](const Candidate& other) {
-        return known(other) != known(candidate) && other.variant == candidate.variant &&
-               other.strategy == candidate.strategy;
+      // Changes may have led to the division of another plan, of which one is kept.
+      const auto at = result.plans.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto twin = std::find_if(result.plans.begin(), result.plans.end(), [&](const Candidate& other) {
+        return &other != &*at && other.variant == candidate.variant &&
+               division_of(other.strategy) == division_of(candidate.strategy);
       });
-      if (candidate.verdict == Verdict::does_not_fit || is_plan) {
+      const bool has_better = twin != result.plans.end() && !better(candidate, *twin);
+      if (candidate.verdict == Verdict::does_not_fit || has_better) {
         dropped.push_back(std::move(candidate));
-        result.plans.erase(result.plans.begin() + static_cast<std::ptrdiff_t>(i));
+        result.plans.erase(at);
         continue;
       }
-      result.plans[i] = std::move(candidate);
+      *at = std::move(candidate);
+      if (twin != result.plans.end()) result.plans.erase(twin);
       std::stable_sort(result.plans.begin(), result.plans.end(), better);
       i = 0;  // another one may have come before it
     }

@@ -304,20 +304,18 @@ void refill(SearchResult& result, const BestFound& found) {
   found.fill(result);
 }
 
-// Adds the fastest fitting change of each marginal plan that is faster than the best plan. Recomputing a
+// Adds the fastest fitting change of each marginal plan that is nearly as fast as the best. Recomputing a
 // module may free the margin for less than another division costs.
 void fit_marginal(SearchResult& result, Refinement& refinement, const Watch& watch) {
   if (result.plans.front().verdict != Verdict::fits) return;
   BestFound found;
   found.add(result);
-  Seconds most = result.plans.front().iteration;
+  constexpr double most_slower = 1.05;  // assumed: what refining may gain after it
+  const Seconds most = most_slower * result.plans.front().iteration;
   for (const Candidate& candidate : result.pareto) {  // by time
     if (candidate.iteration >= most || stops(watch)) break;
     if (candidate.verdict != Verdict::marginal) continue;
-    const std::optional<Candidate> fitting = refinement.fitting(candidate, most);
-    if (!fitting) continue;
-    most = fitting->iteration;
-    found.add(*fitting);
+    if (const std::optional<Candidate> fitting = refinement.fitting(candidate, most)) found.add(*fitting);
   }
   refill(result, found);
 }
