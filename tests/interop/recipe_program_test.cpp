@@ -232,4 +232,23 @@ if __name__ == "__main__":
   CHECK(!says(run, "a condition that only a run knows"));
 }
 
+TEST_CASE("recipe program: a recipe as it is, and overrides behind a switch") {
+  const LaunchFolder folder;
+  folder.with("train.py", R"(
+from megatron.bridge.recipes.llama import llama3_8b_pretrain_config
+cfg = llama3_8b_pretrain_config()
+pretrain(config=cfg, forward_step_func=forward_step)
+)");
+  folder.with("llama.py", "def llama3_8b_pretrain_config():\n    return None\n");  // of another package
+  const auto started = [&](const std::string& words) {
+    return read_launched_run(folder.with("run.sh", "torchrun --nproc_per_node 8 train.py " + words + "\n"));
+  };
+  REQUIRE(started("").model);
+  CHECK(started("").model->name == "llama-3-8b");
+  const LaunchedRun run = started("--debug model.tensor_model_parallel_size=2");
+  REQUIRE(run.model);
+  CHECK(value_in(run, "tensor_parallel") == "2");
+  CHECK_THROWS_AS(started("model.tensor_model_parallel_size="), InputError);
+}
+
 }  // namespace headroom::tests

@@ -265,6 +265,13 @@ GRPOTrainer(model="Qwen/Qwen2.5-0.5B-Instruct", args=args).train()
   CHECK(value_in(by_default, "sequence") == "768");
   CHECK(says(by_default, "prompts of 512 tokens and answers of 256"));
   CHECK_FALSE(says(by_default, "default of max_completion_length"));
+  const LaunchedRun open = python(R"(
+from trl import GRPOConfig, GRPOTrainer
+args = GRPOConfig(per_device_train_batch_size=4, num_generations=4, max_completion_length=longest())
+GRPOTrainer(model="Qwen/Qwen2.5-0.5B-Instruct", args=args).train()
+)");
+  CHECK(value_in(open, "sequence").empty());
+  CHECK(says(open, "is known only when the job runs: give --sequence"));
   const LaunchFolder folder;
   const LaunchedRun swift = read_launched_run(folder.with(
       "run.sh",

@@ -24,6 +24,7 @@ struct TrainerLaunch {
   std::optional<Written> tuner;  // of `swift sft`: lora, full or another way to train
   bool pairs = false;            // as RunScale has it
   bool reference = false;
+  bool joined_lengths = false;  // of prompt and answer, by take_grpo()
 };
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options);
 

@@ -111,8 +111,14 @@ void read_experts(const MegatronSettings& asked, const std::string& at, RunBuild
   const Written* const shared = asked.first({"num_shared_experts", "n_shared_experts"});
   const std::int64_t each = width != nullptr ? asked.number(*width).value_or(0) : mlp_width(asked, run);
   if (shared != nullptr && !asked.has("moe_shared_expert_intermediate_size")) {
-    const auto all = product_of(asked.number(*shared).value_or(0), each);
-    if (all && *all > 0) put("shared_feedforward", *all, shared);
+    const auto number = asked.number(*shared);
+    const auto all = product_of(number.value_or(0), each);
+    if (!number)
+      run.problem(*shared, shared->unknown.empty() ? "must be a whole number" : shared->unknown);
+    else if (*number < 0 || !all || *all > most_count)
+      run.problem(*shared, fmt::format("must be a number of experts of width {}, not {}", each, *number));
+    else if (all && *all > 0)
+      put("shared_feedforward", *all, shared);
   }
   const Written* const score = asked.find("moe_router_score_function");
   if (score != nullptr && text_of_values(*score) == "sigmoid") put("scores", "sigmoid", score);

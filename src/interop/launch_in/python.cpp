@@ -54,12 +54,17 @@ class TreeMaker {
   std::size_t nodes_ = 0;
 };
 
-// Returns the other modules in the folder of a file.
+// Returns other modules by their path, from the folder of a file or one above.
 PythonModules modules_beside(const std::string& file) {
   return [file](const std::string& module) -> std::optional<std::string> {
-    const std::filesystem::path path = std::filesystem::path(file).parent_path() / (module + ".py");
-    if (path == std::filesystem::path(file) || !is_regular_file(path.string())) return std::nullopt;
-    return read_file(path.string());
+    constexpr int most_above = 4;
+    std::filesystem::path folder = std::filesystem::path(file).parent_path();
+    for (int i = 0; i <= most_above; ++i, folder = folder / "..") {
+      const std::filesystem::path path = (folder / (module + ".py")).lexically_normal();
+      if (path == std::filesystem::path(file).lexically_normal()) return std::nullopt;
+      if (is_regular_file(path.string())) return read_file(path.string());
+    }
+    return std::nullopt;
   };
 }
 

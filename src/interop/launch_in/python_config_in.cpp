@@ -55,7 +55,10 @@ std::optional<PythonResult> recipe_that_runs(std::string_view text, const std::s
     // It returns its argument with the overrides of the command, which are set upon the recipe afterwards.
     if (recipe != nullptr && recipe->text.ends_with("process_config_with_overrides"))
       recipe = member_of(*recipe, "0");
-    if (recipe == nullptr || recipe->members.empty()) continue;
+    if (recipe == nullptr) continue;
+    // A recipe that the program does not change has no members.
+    const bool is_recipe = recipe->text.ends_with("_config") || recipe->text.ends_with("_recipe");
+    if (recipe->members.empty() && !is_recipe) continue;
     TreeNode root = std::move(*recipe);
     result.root = std::move(root);
     return result;

@@ -351,22 +351,23 @@ PythonPointer Python::formatted(Frame& f, const PythonToken& text, Python& pytho
 
 void Python::import(Frame& f, bool from) {
   const auto is_name = [&] { return token(f).kind == PythonTokenKind::name; };
-  const auto last_of_path = [&] {
-    std::string last;
+  const auto path = [&] {  // "megatron/bridge" of megatron.bridge
+    std::string names;
     while (is_name() ? !is_word(f, "import") && !is_word(f, "as") : is_sign(f, ".") || is_sign(f, "...")) {
-      if (is_name()) last = token(f).text;
+      if (is_name()) names += (names.empty() ? "" : "/") + token(f).text;
       ++f.at;
     }
-    return last;
+    return names;
   };
-  const std::string module = from ? last_of_path() : "";
+  const std::string module = from ? path() : "";
   if (from && !take_word(f, "import")) return skip_line(f);
   while (token(f).kind != PythonTokenKind::newline && token(f).kind != PythonTokenKind::end) {
     if (!is_name()) {
       ++f.at;
       continue;
     }
-    const std::string own = from ? token(f).text : last_of_path();
+    const std::string whole = from ? token(f).text : path();
+    const std::string own = whole.substr(whole.rfind('/') + 1);
     if (from) ++f.at;
     // Calls of nemo_run are matched as run.NAME, the alias that NeMo's own programs use.
     const std::string known = own == "nemo_run" ? "run" : own;

@@ -148,6 +148,27 @@ std::optional<TrainerLaunch> launch_of_python(const Program& program, const std:
                         python->start.environment);
 }
 
+// Returns the overrides among a program's words ("model.num_layers=8"), also where one stands behind a switch and was
+// read as its value.
+std::vector<Written> overrides_in(const std::vector<Written>& written) {
+  std::vector<Written> overrides;
+  for (const Written& setting : written) {
+    if (!setting.as_written.starts_with('-')) {
+      if (setting.name.find('.') != std::string::npos) overrides.push_back(setting);
+      continue;
+    }
+    for (const std::string& value : setting.values) {
+      const std::size_t equals = std::min(value.find('='), value.size());
+      const std::string name = value.substr(0, equals);
+      if (equals == value.size() || name.find('.') == std::string::npos ||
+          name.find('/') != std::string::npos)
+        continue;
+      overrides.push_back({name, {value.substr(equals + 1)}, value, setting.at, setting.unknown});
+    }
+  }
+  return overrides;
+}
+
 // Takes the configuration that the started Python program hands to NeMo or Megatron-Bridge, with the command's
 // overrides. Returns whether there is one.
 bool take_recipe(StartedRun& one, const std::string& file) {
@@ -155,10 +176,10 @@ bool take_recipe(StartedRun& one, const std::string& file) {
   if (!python) return false;
   one.recipe = recipe_that_runs(read_file(python->file), python->file, python->start);
   if (!one.recipe) return false;
-  for (const Written& setting : one.written) {
-    const bool is_override =
-        !setting.as_written.starts_with('-') && setting.name.find('.') != std::string::npos;
-    if (is_override) override_in(one.recipe->root, setting);
+  for (const Written& setting : overrides_in(one.written)) {
+    if (setting.values.empty() || setting.values.front().empty())
+      throw InputError(text_of(setting.at), fmt::format("{} needs a value", printable(setting.as_written)));
+    override_in(one.recipe->root, setting);
   }
   one.config = python->file;
   return true;

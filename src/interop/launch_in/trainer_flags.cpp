@@ -200,7 +200,7 @@ bool are_grpo_words(const std::vector<Written>& written) {
 // limits the prompt [swift/llm/argument/rlhf_args.py].
 void take_grpo(TrainerLaunch& launch) {
   std::vector<Written>& written = launch.written;
-  if (written.empty()) return;
+  if (written.empty() || std::exchange(launch.joined_lengths, true)) return;
   const bool of_swift = has_flag(written, "rlhf_type");
   if (of_swift) rename(written, {{"max_length", "max_prompt_length"}});
   const FilePlace at = written.front().at;
@@ -214,11 +214,19 @@ void take_grpo(TrainerLaunch& launch) {
          {std::pair{"max_prompt_length", "512"}, {"max_completion_length", of_swift ? "512" : "256"}}) {
       if (!has(name)) written.push_back({name, {tokens}, fmt::format("{}={}", name, tokens), at, ""});
     }
-    const std::string text = fmt::format("sequences are prompts of {} tokens and answers of {} at most",
-                                         text_of_values(*flag_of(written, "max_prompt_length")),
-                                         text_of_values(*flag_of(written, "max_completion_length")));
-    launch.remarks.push_back({LaunchRemarkKind::implied, text, at, ""});
-    join_lengths(written, "max_prompt_length", "max_completion_length");
+    constexpr std::array<std::string_view, 2> lengths{"max_prompt_length", "max_completion_length"};
+    const auto* const open = std::find_if(lengths.begin(), lengths.end(), [&](std::string_view name) {
+      return count_in_flag(written, name).value_or(0) < 1;
+    });
+    if (open != lengths.end()) {
+      flag_of(written, *open)->name = "max_length";  // which is then asked for, or refused
+    } else {
+      const std::string text = fmt::format("sequences are prompts of {} tokens and answers of {} at most",
+                                           text_of_values(*flag_of(written, lengths[0])),
+                                           text_of_values(*flag_of(written, lengths[1])));
+      launch.remarks.push_back({LaunchRemarkKind::implied, text, at, ""});
+      join_lengths(written, lengths[0], lengths[1]);
+    }
     std::erase_if(written, [](const Written& it) {
       return it.name == "max_prompt_length" || it.name == "max_completion_length";
     });

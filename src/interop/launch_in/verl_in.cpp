@@ -21,17 +21,21 @@ namespace {
 // [verl/utils/seqlen_balancing.py, rearrange_micro_batches].
 void take_tokens_of_gpu(std::int64_t held, std::int64_t longest, std::int64_t ranks, const Written* from,
                         RunScale& scale, RunBuilder& builder) {
+  if (held < 1 && from != nullptr) return builder.problem(*from, "must be above 0");
   const double fitting = std::max(
       1.0, static_cast<double>(held) * static_cast<double>(scale.context) / static_cast<double>(longest));
   const std::int64_t of_rank = scale.global && ranks > 0 ? *scale.global / ranks : 0;
   auto micro = static_cast<std::int64_t>(std::min(fitting, static_cast<double>(most_count)));
-  if (of_rank > 0) {
-    const auto divides = [&](std::int64_t count) { return of_rank % count == 0; };
-    std::int64_t above = std::min(micro, of_rank);
-    micro = above;
-    while (!divides(micro)) --micro;
-    while (!divides(above)) ++above;
-    if (static_cast<double>(above) / fitting < fitting / static_cast<double>(micro)) micro = above;
+  const auto farther = [&](std::int64_t count) {
+    const double ratio = static_cast<double>(count) / fitting;
+    return std::max(ratio, 1 / ratio);
+  };
+  if (of_rank > 0) micro = 1;
+  for (std::int64_t i = 1; i <= of_rank / i; ++i) {
+    if (of_rank % i != 0) continue;
+    for (const std::int64_t divisor : {i, of_rank / i}) {
+      if (farther(divisor) < farther(micro)) micro = divisor;
+    }
   }
   scale.micro = micro;
   builder.set("micro_batch", std::to_string(micro), from);
@@ -53,16 +57,20 @@ void take_activation_offload(const Written* setting, RunBuilder& builder) {
 // Sequences of a microbatch: of each GPU, of all of them, or as many as hold a number of tokens.
 void take_microbatch(TreeRun& run, RunScale& scale, const std::string& actor) {
   RunBuilder& builder = run.builder();
-  const Written* const each = run.find(actor + "ppo_micro_batch_size_per_gpu");
-  const Written* const all = run.find(actor + "ppo_micro_batch_size");
-  const Written* const tokens = run.find(actor + "ppo_max_token_len_per_gpu");
+  const auto find = [&](std::string_view name) {
+    return run.find({actor + std::string(name)}, "micro_batch");
+  };
+  const bool dynamic = run.on(actor + "use_dynamic_bsz");
+  const Written* const each = dynamic ? nullptr : find("ppo_micro_batch_size_per_gpu");
+  const Written* const all = dynamic || each != nullptr ? nullptr : find("ppo_micro_batch_size");
+  const Written* const tokens = dynamic ? find("ppo_max_token_len_per_gpu") : nullptr;
   const auto held = run.count({actor + "ppo_max_token_len_per_gpu"}, "micro_batch");
   const std::optional<std::int64_t> longest = builder.count("sequence");
   const std::int64_t replica = scale.tensor * scale.pipeline * scale.context;
   std::int64_t ranks = 0;
   if (scale.nodes && scale.devices_per_node)
     ranks = product_of(*scale.nodes, *scale.devices_per_node).value_or(0) / replica;
-  if (run.on(actor + "use_dynamic_bsz") && held && longest) {
+  if (dynamic && held && longest) {
     take_tokens_of_gpu(*held, *longest, ranks, tokens, scale, builder);
   } else if (const auto micro = run.count({actor + "ppo_micro_batch_size_per_gpu"}, "micro_batch")) {
     scale.micro = micro;
@@ -254,8 +262,12 @@ LaunchedRun read_verl_words(std::vector<Written> written, const std::string& fil
   // A step is a mini-batch of prompts, each with its answers.
   const auto mini = run.count({in("ppo_mini_batch_size")}, "global_batch");
   const std::int64_t answers = run.count({"actor_rollout_ref.rollout.n"}, "global_batch").value_or(1);
-  if (mini) {
-    scale.global = *mini * answers;
+  const auto samples = mini ? product_of(*mini, answers) : std::nullopt;
+  if (mini && (!samples || *samples > most_count)) {
+    builder.problem(*run.find({in("ppo_mini_batch_size")}),
+                    fmt::format("must be at most {} with its {} answers", most_count, answers));
+  } else if (mini) {
+    scale.global = *samples;
     builder.set("global_batch", std::to_string(*scale.global), run.find(in("ppo_mini_batch_size")));
     if (answers > 1)
       builder.imply(fmt::format("a mini-batch is {} prompts x {} answers", *mini, answers),
