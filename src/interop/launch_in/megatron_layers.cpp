@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "headroom/core/contains.hpp"
+#include "headroom/core/counts.hpp"
 #include "headroom/core/joined.hpp"
 #include "headroom/hardware/launch_mode.hpp"
 #include "interop/launch_in/megatron_model.hpp"
