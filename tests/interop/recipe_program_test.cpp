@@ -232,6 +232,12 @@ if __name__ == "__main__":
   CHECK(!says(run, "a condition that only a run knows"));
 }
 
+TEST_CASE("recipe program: imports that are no Python end") {
+  for (const std::string line :
+       {"import co .common import base\n", "import as as as\n", "import import\n", "import .\n"})
+    CHECK_THROWS_AS(program(line), InputError);
+}
+
 TEST_CASE("recipe program: a recipe as it is, and overrides behind a switch") {
   const LaunchFolder folder;
   folder.with("train.py", R"(

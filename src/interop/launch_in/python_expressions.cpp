@@ -367,6 +367,10 @@ void Python::import(Frame& f, bool from) {
       continue;
     }
     const std::string whole = from ? token(f).text : path();
+    if (whole.empty()) {  // "import" or "as" in the place of a name
+      ++f.at;
+      continue;
+    }
     const std::string own = whole.substr(whole.rfind('/') + 1);
     if (from) ++f.at;
     // Calls of nemo_run are matched as run.NAME, the alias that NeMo's own programs use.
