@@ -336,13 +336,14 @@ std::vector<std::size_t> promising(const SearchResult& result, const Space& spac
   std::vector<std::size_t> places;
   std::vector<Later> later;
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
+    if (i < first_plans) {
+      places.push_back(i);
+      continue;
+    }
     const Candidate& plan = result.plans[i];
     const bool places_layers = space.layouts == Layouts::any && plan.strategy.pipeline_parallel > 1;
     const Seconds least = (places_layers ? placed : 1) * refinement.without_recomputation(plan);
-    if (i < first_plans)
-      places.push_back(i);
-    else if (least < worth_a_change * result.plans.front().iteration)
-      later.push_back({least, i});
+    if (least < worth_a_change * result.plans.front().iteration) later.push_back({least, i});
   }
   std::stable_sort(later.begin(), later.end(),
                    [](const Later& x, const Later& y) { return x.least < y.least; });

@@ -8,7 +8,7 @@
 //              whatever single change makes them faster, until none does: exchanges of CP, dispatchers, shard
 //              groups, gathered weights that stay, single modules recomputed. The first three are also tried
 //              with other numbers of stages, whose layers are placed by time.
-//   margin     Marginal plans that are faster than the best take a change that fits with the margin.
+//   margin     Marginal plans that are nearly as fast as the best take a change that fits with the margin.
 //
 // If no usual division has a plan that fits, all divisions are searched. The result depends neither on threads
 // nor on shards, which are merged before.

@@ -49,13 +49,14 @@ LaunchedRun read_nemo_settings(std::vector<Written> written, const std::string& 
   if (const Written* const params = run.find("fp8_params"); params != nullptr && is_on(*params))
     builder.set("fp8_param_gather", "yes", params);
   const std::string optimizer = run.text({"optimizer_name"});
-  if (optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim")
+  if (optimizer == "distributed_fused_adam" || optimizer == "mcore_distributed_optim") {
     builder.set("data_sharding", "zero1", run.find("optimizer_name"));
-  else if (base != nullptr && optimizer.empty()) {
+  } else if (base != nullptr && optimizer.empty()) {
     builder.set("data_sharding", "zero1", nullptr);
     builder.assume("the optimizer is distributed, as in the launcher's own configurations", base);
-  } else if (!builder.value("data_sharding"))
+  } else if (!builder.value("data_sharding")) {
     builder.set("data_sharding", "none", run.find("optimizer_name"));
+  }
   if (const Written* const sync = run.find({"overlap_grad_sync"}))
     builder.choose("overlap_grad_reduce", is_on(*sync) ? "true" : "false", sync);
   if (const Written* const sync = run.find({"overlap_param_sync"}))

@@ -54,10 +54,10 @@ class TreeMaker {
   std::size_t nodes_ = 0;
 };
 
-// Returns other modules by their path, from the folder of a file or one above.
+// Returns other modules by their path from the folder of a file. That of a package may start in a folder above.
 PythonModules modules_beside(const std::string& file) {
   return [file](const std::string& module) -> std::optional<std::string> {
-    constexpr int most_above = 4;
+    const int most_above = module.find('/') == std::string::npos ? 0 : 4;
     std::filesystem::path folder = std::filesystem::path(file).parent_path();
     for (int i = 0; i <= most_above; ++i, folder = folder / "..") {
       const std::filesystem::path path = (folder / (module + ".py")).lexically_normal();
