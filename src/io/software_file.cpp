@@ -37,7 +37,12 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.optional("fp32_embedding_moments", memory.fp32_embedding_moments);
   fields.optional("keeps_outputs", memory.keeps_outputs);
   fields.optional("keeps_logits", memory.keeps_logits);
+  fields.optional("copies_context", memory.copies_context);
+  fields.optional("keeps_views", memory.keeps_views);
   fields.optional("keeps_quantized_inputs", memory.keeps_quantized_inputs);
+  fields.optional("quantizes_output_layer", memory.quantizes_output_layer);
+  fields.optional("dequantizes_in_two", memory.dequantizes_in_two);
+  fields.optional("pads_adapters", memory.pads_adapters);
   fields.optional("cuda_context", memory.cuda_context);
   fields.required("source", memory.source);
 };

@@ -60,7 +60,8 @@ class BackwardBytes {
       most = std::max(most, weights);
       all += weights;
     }
-    return size_of(Dtype::half) * Bytes(op.dequantized_apart ? most / op.merged : all);
+    const double each = (op.dequantized_in_two ? 2.0 : 1.0) * static_cast<double>(size_of(Dtype::half));
+    return each * Bytes(op.dequantized_apart ? most / op.merged : all);
   }
 
   // Returns bytes of an input's gradient while the op runs.

@@ -86,14 +86,9 @@ Adapters adapters_of(const OpTable& table, const Op& op, const Lora& lora) {
 // Rewrites a table op by op.
 class Adapting {
  public:
-  Adapting(const OpTable& original, CrossEntropy loss, const Lora& lora, bool adapted, bool autocast,
-           bool keeps_inputs)
-      : original_(original),
-        loss_(loss),
-        lora_(lora),
-        adapted_(adapted),
-        autocast_(autocast),
-        keeps_inputs_(keeps_inputs) {
+  Adapting(const OpTable& original, CrossEntropy loss, const Lora& lora, bool adapted,
+           const AdapterChoices& choices)
+      : original_(original), loss_(loss), lora_(lora), adapted_(adapted), choices_(choices) {
     for (const Value& value : original.values()) {
       now_.push_back(table_.value(value));
     }
@@ -124,11 +119,17 @@ class Adapting {
     return op;
   }
 
+  [[nodiscard]] bool quantizes(const Op& op) const {
+    if (op.kind != OpKind::linear) return false;
+    return adapted_ || (choices_.quantizes_output_layer && op.name == "output_layer" && !op.shares_weights);
+  }
+
   void freeze(Op& op) const {
     op.frozen = true;
-    if (adapted_ && op.kind == OpKind::linear && is_quantized(lora_.base)) {
+    if (is_quantized(lora_.base) && quantizes(op)) {
       op.quantized = weight_bytes(lora_.base);
       op.dequantized_apart = has_linears_apart(original_);
+      op.dequantized_in_two = choices_.dequantizes_in_two;
     }
     const bool of_eight_bits = lora_.base == BaseDtype::int8;
     // A chunked loss saves the gradient of the output layer's input instead of that input.
@@ -138,7 +139,7 @@ class Adapting {
       const bool of_weights =
           save.why == why::weight_gradient || table_[save.value].name == "weight gradient";
       if (op.kind == OpKind::embedding || op.name == "embedding_dropout") continue;
-      if (of_weights && (keeps_inputs_ || of_eight_bits) && is_quantized(op)) {
+      if (of_weights && (choices_.keeps_inputs || of_eight_bits) && is_quantized(op)) {
         saves.push_back({save.value, of_eight_bits ? "bitsandbytes keeps the inputs of 8-bit linears"
                                                    : "bitsandbytes keeps the inputs of 4-bit linears"});
         continue;
@@ -218,7 +219,8 @@ class Adapting {
     hidden.placement = of_experts ? Placement::routed : split ? Placement::whole : Placement::boundary;
     const ValueId inner = table_.value(hidden);
     Op a{.name = names.a, .kind = OpKind::linear, .region = base.region, .inputs = {}, .outputs = {inner}};
-    a.inputs = inputs_of(base, by_columns, count, names);
+    const bool padded = choices_.pads_parts && base.name == "qkv" && !adapters.all;
+    a.inputs = inputs_of(base, by_columns, padded ? 1 : count, names);
     a.reads_gathered = by_columns && table_[a.inputs[0]].placement == Placement::boundary;
     a.weights = base.weights;
     for (std::size_t i = 0; i < count; ++i) {
@@ -227,7 +229,7 @@ class Adapting {
       down.outer = {{rank, by_columns ? Placement::split : Placement::whole}};
       a.products.push_back(down);
     }
-    if (autocast_) {
+    if (choices_.autocast) {
       save_casts(a, count);
     } else {
       for (const ValueId input : a.inputs) a.saves.push_back({input, why::weight_gradient});
@@ -273,25 +275,27 @@ class Adapting {
       for (std::size_t i = 0; i < count; ++i) add_product({half});
       add_output(output, count == 1 ? 2 : 1);
     }
-    if (autocast_) save_weights(b);
+    if (choices_.autocast) save_weights(b);
     table_.op(b);
     for (std::size_t i = 0; i < adapted.size(); ++i) {
       const auto part = adapters.all ? i : static_cast<std::size_t>(adapters.parts[i]);
-      add(base.region, b.outputs[i], adapted[i], adapted.size() > 1 ? names.adds[part] : names.add);
+      add(base.region, b.outputs[i], adapted[i], adapted.size() > 1 ? names.adds[part] : names.add, padded);
     }
   }
 
-  void add(Placement region, ValueId delta, ValueId output, std::string_view name) {
+  void add(Placement region, ValueId delta, ValueId output, std::string_view name, bool padded) {
     Value sum = table_[output];
     table_.forget_buffer(output);
     const ValueId result = table_.value(sum);
     constexpr std::int64_t scaled = 2 * size_of(Dtype::half);  // read and written
-    table_.op({.name = name,
-               .region = sum.placement == Placement::boundary ? Placement::boundary : region,
-               .inputs = {delta, output},
-               .outputs = {result},
-               .traffic = {{"scale", table_[delta].elements, sum.placement, scaled, scaled}},
-               .adds = true});
+    Op op{.name = name,
+          .region = sum.placement == Placement::boundary ? Placement::boundary : region,
+          .inputs = {delta, output},
+          .outputs = {result},
+          .traffic = {{"scale", table_[delta].elements, sum.placement, scaled, scaled}},
+          .adds = true};
+    if (padded) op.saves = {{delta, "index_copy keeps what it copied"}};
+    table_.op(op);
     const auto of_original = std::find(now_.begin(), now_.end(), output);
     EXPECTS(of_original != now_.end());
     *of_original = result;
@@ -301,8 +305,7 @@ class Adapting {
   CrossEntropy loss_;
   const Lora& lora_;
   bool adapted_;
-  bool autocast_;
-  bool keeps_inputs_;
+  AdapterChoices choices_;
   OpTable table_;
   std::vector<ValueId> now_;  // by value of the original table
 };
@@ -322,17 +325,17 @@ bool adapts(const ModelLayers& layers, const LoraTarget& target) {
   });
 }
 
-OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted, bool autocast,
-                      bool keeps_inputs) {
-  return Adapting(table, loss, lora, adapted, autocast, keeps_inputs).table();
+OpTable with_adapters(const OpTable& table, CrossEntropy loss, const Lora& lora, bool adapted,
+                      const AdapterChoices& choices) {
+  return Adapting(table, loss, lora, adapted, choices).table();
 }
 
-ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora, bool autocast,
-                          bool keeps_inputs) {
+ModelLayers with_adapters(ModelLayers layers, CrossEntropy loss, const Lora& lora,
+                          const AdapterChoices& choices) {
   if (!trains_adapters(lora)) return layers;
   for (LayerKind& kind : layers.kinds) {
-    kind.ops = with_adapters(kind.ops, loss, lora, is_layer(kind), autocast, keeps_inputs);
-    kind.fp32_weights = autocast;
+    kind.ops = with_adapters(kind.ops, loss, lora, is_layer(kind), choices);
+    kind.fp32_weights = choices.autocast;
   }
   return layers;
 }

@@ -76,7 +76,7 @@ TEST_CASE("adapters: under autocast, each saves a 16-bit copy of its input and o
   const ModelLayers layers = layers_of(of_hub("llama-3-8b"), LayerChoices{});
   const Lora lora{.rank = 16, .targets = {"all-linear"}};
   const auto kept = [&](bool autocast) {
-    const ModelLayers adapted = with_adapters(layers, CrossEntropy::plain, lora, autocast);
+    const ModelLayers adapted = with_adapters(layers, CrossEntropy::plain, lora, {.autocast = autocast});
     const Bindings letters = bindings(of_hub("llama-3-8b"), {.micro_batch = 1}, {.sequence = 2048});
     return kept_bytes(stored_tensors(adapted.kinds.front().ops, {}, {}, Detail::paper)).evaluate(letters);
   };
@@ -333,6 +333,60 @@ TEST_CASE("adapters: older bitsandbytes keeps the inputs of quantized linears") 
   CHECK(kept(BaseDtype::bf16, true) == kept(BaseDtype::bf16, false));
   // The inputs of gate and up, and of down; the adapter saves that of q already, attention that of the projection.
   CHECK(kept(BaseDtype::nf4, true) - kept(BaseDtype::nf4, false) == 2.0 * 2048 * (4096 + 14336));
+}
+
+TEST_CASE(
+    "adapters: litgpt saves what its adapters of q and v make, the output of all three, and a copied "
+    "context") {
+  Transformer model = of_hub("llama-2-7b");  // as many heads of keys as of queries
+  model.architecture.kernels = {.attention = AttentionKernel::flash};
+  const Software litgpt = read_software("litgpt-2024");
+  Strategy strategy = adapting(16, {"q_proj", "v_proj"});
+  strategy.lora.dropout = {.value = 0.05};
+  const auto kept = [&](const Software& software) {
+    const ModelLayers layers = layers_of(model, strategy, software);
+    const Bindings letters = bindings(model, {.micro_batch = 1}, {.sequence = 2048});
+    const auto layer = std::find_if(layers.kinds.begin(), layers.kinds.end(), is_layer);
+    return kept_bytes(stored_tensors(layer->ops, {}, {}, Detail::paper)).evaluate(letters);
+  };
+  const double tensor = 2048.0 * 4096;  // elements
+  const auto without = [&](bool StackMemory::*member) {
+    Software software = litgpt;
+    software.memory.*member = false;
+    return kept(software);
+  };
+  // Of the output of the linear, v is saved anyway.
+  CHECK(kept(litgpt) - without(&StackMemory::keeps_views) == 2 * 2 * tensor);
+  // The results of two adapters, less the mask and the copy of a second dropped input.
+  CHECK(kept(litgpt) - without(&StackMemory::pads_adapters) == (2 * 2 - 1 - 2) * tensor);
+  CHECK(kept(litgpt) == without(&StackMemory::copies_context));
+  strategy.lora.targets = {"q_proj", "v_proj", "o_proj"};
+  strategy.lora.dropout = {};
+  CHECK(kept(litgpt) - without(&StackMemory::copies_context) == 2 * tensor);
+}
+
+TEST_CASE("adapters: Lightning quantizes the output layer, and dequantizes by way of FP16") {
+  const Transformer model = of_hub("llama-2-7b");
+  const Strategy strategy = adapting(16, {"q_proj"}, BaseDtype::nf4_single);
+  const auto output_layer_of = [&](const char* stack) {
+    const Software software = read_software(stack);
+    const ModelLayers layers = layers_of(model, strategy, software);
+    const OpTable& head = layers.kinds.back().ops;
+    return *std::find_if(head.ops().begin(), head.ops().end(),
+                         [](const Op& op) { return op.name == "output_layer"; });
+  };
+  CHECK_FALSE(is_quantized(output_layer_of("hf-trainer")));
+  CHECK(is_quantized(output_layer_of("litgpt-2024")));
+  Request asked = request(model, strategy);
+  asked.software = read_software("litgpt-2024");
+  asked.workload.sequence = 16;  // so that the weights of the output layer are most of the peak
+  const auto dequantized = [&] {
+    return account(evaluate(asked)).ranks.front().activations.at_peak.dequantized_weights.count();
+  };
+  const double twice = dequantized();
+  asked.software.memory.dequantizes_in_two = false;
+  CHECK(twice == 4.0 * 4096 * 32000);
+  CHECK(dequantized() * 2 == twice);
 }
 
 TEST_CASE("adapters: of a loss in chunks the gradient of its input is kept, and none of the weights") {

@@ -85,8 +85,16 @@ struct StackMemory {
   // The last pipeline stage keeps the logits of every microbatch until the iteration ends
   // [torch/distributed/pipelining/stage.py, forward_one_chunk, output_chunks].
   bool keeps_logits = false;
-  // Frozen NF4 linears save their inputs (model/adapters.hpp).
+  // PyTorch's flash attention writes its result in the order of the queries. Where these lie one head after
+  // another, the projection reads a copy.
+  bool copies_context = false;
+  // Views of one allocation that are saved keep all of it, as PyTorch's do, at every --detail.
+  bool keeps_views = false;
+  // How frozen linears are quantized and adapted (model/adapters.hpp, AdapterChoices).
   bool keeps_quantized_inputs = false;
+  bool quantizes_output_layer = false;
+  bool dequantizes_in_two = false;
+  bool pads_adapters = false;
   std::optional<Bytes> cuda_context;  // in place of the system's
   std::string source = "None of it is counted, as in K22";
   friend bool operator==(const StackMemory&, const StackMemory&) = default;
@@ -379,6 +387,7 @@ inline StackKernels kernels_of(const Software& software) {
                            : software.memory.fp32_logits ? CrossEntropy::compiled_fp32
                                                          : CrossEntropy::compiled,
           .holds_logits = software.memory.holds_logits,
+          .copies_context = software.memory.copies_context,
           .compiled_layers = compiled,
           .fp8_parts = fp8_parts};
 }

@@ -148,6 +148,16 @@ constexpr ValueId flash_attention(OpBuilder& layer, Qkv in) {
     output = layer.transposed(output);
     copy.outputs = {output};
     layer.table.op(copy);
+  } else if (layer.arch.kernels.copies_context) {
+    const ValueId merged =
+        layer.table.value({"merged heads", s * b * a * in.value_size, Dtype::half, Placement::split});
+    layer.table.op({.name = "merge_heads",
+                    .kind = OpKind::copy,
+                    .region = Placement::split,
+                    .core_attention = true,
+                    .inputs = {output},
+                    .outputs = {merged}});
+    return merged;
   }
   return output;
 }

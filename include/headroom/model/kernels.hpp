@@ -127,9 +127,10 @@ struct Kernels {
   Dtype residual_dtype = Dtype::half;       // of the stream between blocks
   Dtype norm_statistics = Dtype::fp32;      // exact: mean and reciprocal deviation
   Dtype dropout_mask = Dtype::boolean;
-  Dtype logits = Dtype::fp32;  // precision of the loss
-  bool weight_copies = false;  // autocast keeps half-precision copies of fp32 weights
-  bool holds_logits = false;   // the training loop, as its stack says
+  Dtype logits = Dtype::fp32;   // precision of the loss
+  bool weight_copies = false;   // autocast keeps half-precision copies of fp32 weights
+  bool holds_logits = false;    // the training loop, as its stack says
+  bool copies_context = false;  // flash attention writes one head after another, as its stack says
   ExpertWeighting expert_weighting = ExpertWeighting::activation;  // likewise
   ExpertRouting expert_routing = ExpertRouting::indexed;           // likewise
   Dtype activation_input = Dtype::half;  // what a fused SwiGLU saves of its input; the strategy says it
@@ -154,6 +155,7 @@ struct StackKernels {
   bool autocast = false;
   CrossEntropy cross_entropy = CrossEntropy::vocabulary_parallel;
   bool holds_logits = false;     // the training loop, during the backward pass
+  bool copies_context = false;   // flash attention writes one head after another, which the projection copies
   bool compiled_layers = false;  // a checkpoint's cache keeps no more of one than its backward pass needs
   NarrowParts fp8_parts = {};    // of layers whose linears are in fewer than 16 bits
   friend auto operator<=>(const StackKernels&, const StackKernels&) = default;

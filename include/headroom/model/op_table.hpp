@@ -162,8 +162,9 @@ struct Op {
   bool frozen = false;  // its weights, or its mask, have no gradient
   // Bytes of a quantized weight, dequantized to BF16 at each use; 0: not quantized (model/adapters.hpp).
   Rational quantized{};
-  bool dequantized_apart = false;  // merged linears are separate: one is dequantized at a time
-  bool reads_gathered = false;     // its input as an op before it gathered that, which it keeps so
+  bool dequantized_apart = false;   // merged linears are separate: one is dequantized at a time
+  bool dequantized_in_two = false;  // to FP16 first, and from there to BF16
+  bool reads_gathered = false;      // its input as an op before it gathered that, which it keeps so
   SmallOperators operators{};
   bool host_waits = false;            // before it, for numbers that the device has made
   int merged = 1;                     // linears of equal width whose outputs stand side by side in its output
@@ -224,6 +225,10 @@ class OpTable {
     values_[static_cast<std::size_t>(id)].held_until = static_cast<int>(ops_.size()) - 1;
   }
 
+  // Values that are views into one allocation keep all of it alive, not only at Detail::exact.
+  constexpr void keep_views() { keeps_views_ = true; }
+  [[nodiscard]] constexpr bool keeps_views() const { return keeps_views_; }
+
   // Returns the op for changes.
   constexpr Op& change(std::size_t op) { return ops_[op]; }
 
@@ -236,6 +241,7 @@ class OpTable {
  private:
   std::vector<Op> ops_;
   std::vector<Value> values_;
+  bool keeps_views_ = false;
 };
 
 template <>

@@ -139,6 +139,7 @@ constexpr Architecture with_kernels(Architecture architecture, const StackKernel
   }
   if (!own.cross_entropy) own.cross_entropy = of_stack.cross_entropy;
   own.holds_logits = of_stack.holds_logits;
+  own.copies_context = of_stack.copies_context;
   own.expert_weighting = of_stack.expert_weighting;
   own.expert_routing = of_stack.expert_routing;
   return architecture;

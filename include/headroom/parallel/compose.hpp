@@ -187,7 +187,7 @@ constexpr void visit_stored(const OpTable& table, std::span<const Storable> valu
     if (fate.kept && value.buffer != nowhere && !values[i].received)
       kept_buffers.insert(static_cast<std::size_t>(value.buffer));
   }
-  if (detail == Detail::paper || kept_buffers == 0) return;
+  if ((detail == Detail::paper && !table.keeps_views()) || kept_buffers == 0) return;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Value& value = table[values[i].value];
     if (values[i].received) continue;

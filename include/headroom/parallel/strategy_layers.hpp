@@ -58,6 +58,15 @@ inline bool autocasts_adapters(const Strategy& strategy, const Software& softwar
          trains_adapters(strategy.lora);
 }
 
+// Returns how a training stack adapts and quantizes the linears of a frozen model.
+inline AdapterChoices adapter_choices(const Strategy& strategy, const Software& software) {
+  return {.autocast = autocasts_adapters(strategy, software),
+          .keeps_inputs = software.memory.keeps_quantized_inputs,
+          .quantizes_output_layer = software.memory.quantizes_output_layer,
+          .dequantizes_in_two = software.memory.dequantizes_in_two,
+          .pads_parts = software.memory.pads_adapters};
+}
+
 // Returns how a strategy computes the layers of a model on a training stack.
 inline LayerChoices layer_choices(const Transformer& model, const Strategy& strategy,
                                   const Software& software) {
@@ -77,8 +86,12 @@ inline ModelLayers layers_of(const Transformer& model, const Strategy& strategy,
                              const Software& software = {}) {
   const CrossEntropy loss =
       model.architecture.kernels.cross_entropy.value_or(kernels_of(software).cross_entropy);
-  return with_adapters(layers_of(model, layer_choices(model, strategy, software)), loss, strategy.lora,
-                       autocasts_adapters(strategy, software), software.memory.keeps_quantized_inputs);
+  ModelLayers layers = with_adapters(layers_of(model, layer_choices(model, strategy, software)), loss,
+                                     strategy.lora, adapter_choices(strategy, software));
+  if (software.memory.keeps_views) {
+    for (LayerKind& kind : layers.kinds) kind.ops.keep_views();
+  }
+  return layers;
 }
 
 // Returns the op table of the first kind of layers, which is every layer's if all are alike.
