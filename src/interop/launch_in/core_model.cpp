@@ -154,12 +154,13 @@ struct CoreSize {
   std::string_view path;
   std::string_view name;
 };
-constexpr std::array<CoreSize, 14> core_sizes{
+constexpr std::array<CoreSize, 15> core_sizes{
     {{"hidden", "hidden_size"},
      {"feedforward", "ffn_hidden_size"},
      {"heads", "num_attention_heads"},
      {"key_value_heads", "num_query_groups"},
      {"head_size", "kv_channels"},
+     {"vocabulary", "vocab_size"},
      {"latent_attention/q_rank", "q_lora_rank"},
      {"latent_attention/kv_rank", "kv_lora_rank"},
      {"latent_attention/nope_head_size", "qk_head_dim"},

@@ -36,6 +36,10 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_olmo(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options);
+// The same of `litgpt finetune_lora FOLDER --train.micro_batch_size 4`. `adapts`: the command has adapters, whatever
+// is written.
+LaunchedRun read_litgpt_words(std::vector<Written> written, bool adapts, const std::string& file,
+                              const LaunchOptions& options);
 LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options);

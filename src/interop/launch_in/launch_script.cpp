@@ -162,7 +162,10 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, Trainer
   launch.devices_per_node = job.so_far().devices_per_node;
   launch.accelerate = accelerate_settings(script, program, file);
   if (are_swift_words(program.name, launch.written)) rename_of_swift(launch);
-  if (are_trl_words(program.name, launch.written)) defaults_of_trl(launch, file_place(script, program.at));
+  const bool of_trl = program.path.find("trl/scripts/") != std::string::npos ||
+                      program.path.find("trl/examples/scripts/") != std::string::npos;
+  if (are_trl_words(of_trl ? "trl" : program.name, launch.written))
+    defaults_of_trl(launch, file_place(script, program.at));
   for (Written& setting : launch.written) {
     if (setting.name == "deepspeed_config" && !has_flag(launch.written, "deepspeed"))
       setting.name = "deepspeed";
@@ -263,6 +266,22 @@ LaunchedRun read_found(const Followed& script, StartedRun one, const std::string
     case ScriptReader::trainer:
       run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
       break;
+    case ScriptReader::litgpt: {
+      // [litgpt/__main__.py: the command, and the folder of its checkpoint or the name of its model]
+      std::vector<shell::Value> words = one.program.arguments;
+      const std::string command = words.empty() ? "" : words.front().text();
+      if (words.size() > 1 && !words[1].text().starts_with('-')) {
+        const bool pretrains = command == "pretrain";
+        one.written.push_back({pretrains ? "model_name" : "checkpoint_dir",
+                               {shown(script, words[1].text())},
+                               shown(script, words[1].text()),
+                               file_place(script, one.program.at),
+                               needs(script, words[1].text())});
+      }
+      const bool adapts = command == "finetune" || command == "finetune_lora";
+      run = read_litgpt_words(std::move(one.written), adapts, file, options);
+      break;
+    }
     case ScriptReader::engine: {
       const bool has_file = has_flag(one.written, "deepspeed_config");
       rename_for_trainer(one.written);

@@ -47,6 +47,8 @@ void take_litgpt_sizes(TreeRun& run) {
                  norm != nullptr && text_of_values(*norm) == "RMSNorm" ? "rms_norm" : "layer_norm", norm);
   const Written* const bias = named("bias");
   builder.member("linear_bias", bias == nullptr || is_on(*bias), bias);
+  const Written* const parallel = named("parallel_residual");
+  builder.member("residual", parallel == nullptr || is_on(*parallel) ? "parallel" : "sequential", parallel);
   builder.member("positions", "rotary", nullptr);
   builder.member("hidden_dropout", false, nullptr);
   builder.member("attention_dropout", false, nullptr);
@@ -75,8 +77,8 @@ void take_litgpt_sizes(TreeRun& run) {
 void take_litgpt_adapters(TreeRun& run) {
   RunBuilder& builder = run.builder();
   builder.set("lora_rank", std::to_string(run.count("lora_r").value_or(8)), run.find("lora_r"));
-  if (const Written* const dropout = run.find("lora_dropout"))
-    builder.set("lora_dropout", text_of_values(*dropout), dropout);
+  const Written* const dropout = run.find("lora_dropout");
+  builder.set("lora_dropout", dropout == nullptr ? "0.05" : text_of_values(*dropout), dropout);
   std::string targets;
   for (const auto& [name, linears, by_default] :
        {std::tuple{"lora_query", "q_proj", true}, std::tuple{"lora_key", "k_proj", false},
@@ -120,10 +122,23 @@ void take_litgpt_weights(TreeRun& run, bool pretrains) {
 }  // namespace
 
 LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options) {
-  RunBuilder builder(file.file, "litgpt", "litgpt-2024");
-  TreeRun run(flattened(file.root, file.file), builder);
+  return read_litgpt_words(flattened(file.root, file.file), false, file.file, options);
+}
+
+LaunchedRun read_litgpt_words(std::vector<Written> written, bool adapts, const std::string& file,
+                              const LaunchOptions& options) {
+  RunBuilder builder(file, "litgpt", "litgpt-2024");
+  TreeRun run(std::move(written), builder);
   RunScale scale;
   take_global(run, scale, {"train.global_batch_size"});
+  if (!run.has(
+          "train.global_batch_size")) {  // [litgpt/finetune/lora.py and full.py, litgpt/pretrain.py, train]
+    const bool tunes = run.has("checkpoint_dir");
+    scale.global = tunes ? 16 : 512;
+    builder.set("global_batch", std::to_string(*scale.global), nullptr);
+    builder.assume(fmt::format("train.global_batch_size is litgpt's default of {}{} (--global-batch N)",
+                               *scale.global, tunes ? ", once 128" : ""));
+  }
   take_micro(run, scale, {"train.micro_batch_size"});
   take_sequence(run, {"train.max_seq_length"});
   const bool sizes = run.has("model.n_embd") || run.has("model_config.n_embd");
@@ -156,8 +171,8 @@ LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options) {
   }
   builder.set("recompute", !alone && !pretrains ? "full" : "none", nullptr);
   if (!alone && !pretrains) builder.imply("every block is a checkpoint over several GPUs");
-  const bool adapts = run.has("lora_r") || run.has("lora_alpha") || run.has("lora_query");
-  if (adapts) take_litgpt_adapters(run);
+  if (adapts || run.has("lora_r") || run.has("lora_alpha") || run.has("lora_query"))
+    take_litgpt_adapters(run);
   take_litgpt_weights(run, pretrains);
   if (const Written* const optimizer = run.find({"optimizer.class_path", "optimizer"}))
     take_optimizer(*optimizer, builder);

@@ -132,7 +132,8 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
   }
   for (const std::string_view name : {"fp16.enabled", "bf16.enabled", "fp16.fp16", "precision"}) {
     const Written* const half = run.find(name);
-    if (half == nullptr || !is_on(*half) || builder.value("precision")) continue;
+    if (half == nullptr || !is_on(*half) || builder.value("precision") || text_of_values(*half) == "fp32")
+      continue;
     builder.set("precision", "bf16", half);
     if (name.starts_with("fp16") || text_of_values(*half) == "fp16")
       builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", half);
@@ -145,6 +146,7 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     builder.imply(
         "gradients are summed in BF16: DeepSpeed's ZeRO uses the model's dtype unless data_types is set");
   }
+  if (!builder.value("precision")) builder.assume_half(run.find("precision"));
   if (const std::string mamba = mamba_of(run); !mamba.empty()) {
     builder.name_model(mamba, run.find("attention_config.0.0"));
     builder.imply(fmt::format("these layers are those of {}, with its vocabulary", mamba),

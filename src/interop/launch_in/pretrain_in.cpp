@@ -136,9 +136,12 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
     builder.set("gradient_dtype", is_on(*sums) ? "fp32" : "bf16", sums);
   if (const Written* const name = run.find({"optimizer.optimizer_factory.name"}))
     take_optimizer(*name, builder);
-  if (const Written* const dtype = run.find("model.dtype");
-      dtype != nullptr && text_of_values(*dtype).find("16") != std::string::npos)
-    builder.set("precision", "bf16", dtype);
+  if (const Written* const dtype = run.find("model.dtype")) {
+    if (text_of_values(*dtype).find("32") != std::string::npos)
+      builder.assume_half(dtype);
+    else
+      builder.set("precision", "bf16", dtype);
+  }
   const std::string m = "model.model_config.";
   const auto named = [&](std::string_view key) { return m + std::string(key); };
   if (run.has(named("hidden_size")) || run.has(named("d_model"))) {
@@ -314,7 +317,10 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
   if (!builder.value("recompute")) builder.set("recompute", "none", nullptr);
   if (const Written* const precision = run.find("precision")) {
     const std::string name = text_of_values(*precision);
-    builder.set("precision", name.find("fp8") != std::string::npos ? "fp8_delayed" : "bf16", precision);
+    if (name == "fp32")
+      builder.assume_half(precision);
+    else
+      builder.set("precision", name.find("fp8") != std::string::npos ? "fp8_delayed" : "bf16", precision);
   }
   if (const Written* const optimizer = run.find({"optimizer.name", "variables.optimizer.name"}))
     take_optimizer(*optimizer, builder);

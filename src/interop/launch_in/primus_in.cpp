@@ -64,20 +64,6 @@ void add_model_file(const std::string& path, std::vector<Written>& all, RunBuild
   }
 }
 
-// Megatron-LM counts the stages of a rank, or the layers of each [megatron/training/arguments.py,
-// validate_args].
-void take_layers_per_stage(TreeRun& run, const RunScale& scale) {
-  const auto each = run.count("num_layers_per_virtual_pipeline_stage");
-  const Written* const written = run.find("num_layers_per_virtual_pipeline_stage");
-  const auto layers = run.has("num_layers") ? run.count("num_layers") : scale.layers;
-  if (!each || *each < 1 || !layers) return;
-  const auto stage = product_of(*each, scale.pipeline);
-  if (!stage || *layers % *stage != 0)
-    return run.builder().problem(*written, fmt::format("must divide the layers of a rank ({} layers, PP {})",
-                                                       *layers, scale.pipeline));
-  if (*layers > *stage) run.builder().set("virtual_pipeline", std::to_string(*layers / *stage), written);
-}
-
 }  // namespace
 
 LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
@@ -155,7 +141,6 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
                                                         : std::span<const std::string_view>()),
               builder);
   take_core(run, scale, {.expert_tensor_is_one = bridge});
-  take_layers_per_stage(run, scale);
   if (!run.has("use_distributed_optimizer") && !builder.value("data_sharding")) {
     builder.set("data_sharding", "zero1", nullptr);
     builder.imply("Primus's pre_trainer takes the distributed optimizer where it is not written");

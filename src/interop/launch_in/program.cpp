@@ -44,7 +44,7 @@ class Words {
         ++at_;
         program_.launchers.emplace_back(name);
         read_mpi();
-      } else if (name == "torchrun" || name == "deepspeed" || name == "ds") {
+      } else if (name == "torchrun" || name == "msrun" || name == "deepspeed" || name == "ds") {
         ++at_;
         program_.launchers.emplace_back(name);
         return read_launcher();
@@ -55,7 +55,7 @@ class Words {
       } else if (is_python(name)) {
         ++at_;
         if (const std::optional<bool> found = read_python()) return *found;
-      } else if ((is_own_launcher(name) && !serves_as_factory(name)) || trains_as_swift(name) ||
+      } else if ((is_own_launcher(name) && !serves(name)) || trains_as_swift(name) ||
                  (name.ends_with(".py") && word.find(' ') == std::string::npos)) {
         return take_program();
       } else {
@@ -73,17 +73,19 @@ class Words {
 
   // Programs of frameworks that start their own processes.
   static bool is_own_launcher(std::string_view name) {
-    constexpr std::array<std::string_view, 6> names{
-        "llamafactory-cli", "axolotl", "composer", "trl", "run_train.sh", "run_llama_train.sh"};
+    constexpr std::array<std::string_view, 7> names{
+        "llamafactory-cli", "axolotl", "composer", "litgpt", "trl", "run_train.sh", "run_llama_train.sh"};
     return contains(names, name);
   }
 
-  // Returns whether a command of LLaMA-Factory's program does not train.
-  [[nodiscard]] bool serves_as_factory(std::string_view name) const {
+  // Returns whether a command of LLaMA-Factory's or litgpt's program does not train.
+  [[nodiscard]] bool serves(std::string_view name) const {
     constexpr std::array<std::string_view, 9> commands{"api",   "chat", "eval",    "export", "webchat",
                                                        "webui", "env",  "version", "help"};
-    return name == "llamafactory-cli" && at_ + 1 < words_.size() &&
-           contains(commands, std::string_view(words_[at_ + 1].text()));
+    if (at_ + 1 >= words_.size()) return false;
+    const std::string_view command = words_[at_ + 1].text();
+    if (name == "litgpt") return command != "pretrain" && !command.starts_with("finetune");
+    return name == "llamafactory-cli" && contains(commands, command);
   }
 
   // LLaMA-Factory's program as a module: llamafactory.cli.
@@ -110,6 +112,7 @@ class Words {
       if (is_of("swift.cli._megatron.")) return "megatron";
       if (is_of("swift.cli.")) return "swift";
     }
+    if (name == "llm_sft" || name.ends_with(".llm_sft")) return "swift";  // before ms-swift 3
     return "";
   }
 
@@ -142,7 +145,7 @@ class Words {
     program_.name = !of_swift.empty()                       ? of_swift
                     : is_factory_module(words_[at_].text()) ? std::string("llamafactory-cli")
                                                             : std::string(base_name(words_[at_].text()));
-    if (serves_as_factory(program_.name)) return false;
+    if (serves(program_.name)) return false;
     program_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_) + 1, words_.end());
     if (program_.name == "trl") split_for_accelerate();
     return true;
@@ -257,8 +260,9 @@ class Words {
 
   void read_size(const std::string& name, const std::string& value) {
     const bool nodes = name == "__nnodes" || name == "__num_nodes" || name == "__num_machines";
-    const bool each = name == "__nproc_per_node" || name == "__num_gpus" || name == "__gpus_per_node";
-    const bool all = name == "__num_processes";
+    const bool each = name == "__nproc_per_node" || name == "__num_gpus" || name == "__gpus_per_node" ||
+                      name == "__local_worker_num";
+    const bool all = name == "__num_processes" || name == "__worker_num";  // of MindSpore's msrun
     if (program_.launchers.back().starts_with("accelerate"))
       program_.options.emplace_back(name.substr(2), value);
     if (name == "__include" || name == "_i") {  // "localhost:0,1@worker-1:0,1"

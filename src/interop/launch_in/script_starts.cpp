@@ -57,6 +57,7 @@ bool is_verl(std::string_view name, const std::vector<Written>& written) {
 
 std::optional<ScriptReader> reader_of(const Program& program, const std::vector<Written>& written,
                                       const std::string& config) {
+  if (program.name == "litgpt") return config.empty() ? ScriptReader::litgpt : ScriptReader::configuration;
   if (is_verl(program.name, written)) return ScriptReader::verl;
   if (runs_bridge_recipe(program.name)) return ScriptReader::bridge;
   if (program.name == "swift" || program.name == "megatron" || are_openrlhf_words(written))
@@ -254,7 +255,8 @@ ScriptStarts starts_of(const Followed& script, const std::string& file) {
 [[noreturn]] void refuse_without_run(const Followed& script, ScriptStarts starts, const std::string& file) {
   std::string rule =
       "starts no training run that is known: a program of Megatron-LM, Megatron-DeepSpeed, Megatron-Bridge, "
-      "NeMo or verl, a Trainer by its arguments, or a framework with a configuration beside the script";
+      "NeMo, verl or litgpt, a Trainer by its arguments, or a framework with a configuration beside the "
+      "script";
   constexpr std::size_t most = 5;
   if (starts.others.size() > most) starts.others.resize(most);
   if (!starts.others.empty()) rule += "; it starts " + joined(starts.others, ", ");

@@ -23,7 +23,8 @@ enum class ScriptReader : std::uint8_t {
   trainer,
   engine,
   python,
-  recipe
+  recipe,
+  litgpt
 };
 
 // A training run that a script starts.

@@ -13,6 +13,7 @@
 #include "headroom/core/joined.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "interop/launch_in/absent_parts.hpp"
+#include "interop/launch_in/tree_run.hpp"
 #include "io/file_formats.hpp"
 #include "io/text.hpp"
 
@@ -386,6 +387,14 @@ void RunBuilder::drop_member(std::string_view path) {
   written_.erase(pointer.to_string());
 }
 
+void RunBuilder::assume_half(const Written* from) {
+  set("precision", "bf16", from);
+  assume(
+      fmt::format("{}: FP32 products are not modelled; read as BF16, which halves activations and is faster",
+                  from == nullptr ? "no 16-bit precision is on" : printable(from->as_written) + " is FP32"),
+      from);
+}
+
 void RunBuilder::finish_model(const LaunchOptions& options) {
   const std::string& name = options.model.empty() ? run_.model_name : options.model;
   if (!name.empty() && !(absent_ && options.model.empty())) {
@@ -403,9 +412,19 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
     return;
   }
   if (!members_.contains("hidden") || !members_.contains("layers")) {
+    // Families whose config.json would be refused.
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> families{
+        {{"gpt-neo-", "GPT-Neo"}, {"bert", "BERT"}, {"t5-", "T5"}, {"bart-", "BART"}}};
+    const auto family = std::find_if(families.begin(), families.end(), [&](const auto& it) {
+      return lower_case(name).find(it.first) != std::string::npos;
+    });
     if (absent_)
-      unresolved(fmt::format("{} is not a known model: give --model and its config.json", printable(name)),
-                 named_by_ ? named_by_->at : FilePlace{file_, 0}, "model");
+      unresolved(
+          family == families.end()
+              ? fmt::format("{} is not a known model: give --model and its config.json", printable(name))
+              : fmt::format("{} is a {}, which is not modelled: give --model NAME of a model of its size",
+                            printable(name), family->second),
+          named_by_ ? named_by_->at : FilePlace{file_, 0}, "model");
     return;
   }
   Document document{.file = printable(file_, std::string::npos),
@@ -418,6 +437,32 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
   document.root["source"] = fmt::format("{}, arguments of {}", document.file, run_.framework);
   run_.model = model_with(std::move(document), options.overrides);
   run_.model->name = printable(std::filesystem::path(file_).stem().string());
+}
+
+// [Megatron-LM, training/arguments.py, validate_args; core/transformer/transformer_block.py, get_num_layers_to_build]
+void RunBuilder::finish_stages() {
+  const std::int64_t ranks = count("pipeline_parallel").value_or(1);
+  if (!even_stages_ || !run_.model || ranks < 2 || value("stage_layers")) return;
+  const std::int64_t layers = run_.model->layers;
+  if (layers_of_stage_) {
+    const auto each = whole_count(text_of_values(*layers_of_stage_));
+    const auto stage = each ? product_of(*each, ranks) : std::nullopt;
+    if (!stage || *stage < 1 || layers % *stage != 0)
+      return problem(*layers_of_stage_,
+                     fmt::format("must divide the layers of a rank ({} layers, PP {})", layers, ranks));
+    if (layers > *stage) set("virtual_pipeline", std::to_string(layers / *stage), &*layers_of_stage_);
+  }
+  const auto stages = product_of(ranks, count("virtual_pipeline").value_or(1));
+  if (!stages || layers % *stages == 0) return;
+  refuse({.fields = {"pipeline_parallel", "virtual_pipeline"},
+          .rule = fmt::format("must divide the layers ({} % {} = {})", layers, *stages, layers % *stages),
+          .source = "Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build",
+          .written = fmt::format("{} stages", *stages),
+          .at = {file_, 0}});
+  assume(
+      fmt::format("Megatron-Core refuses {} layers on {} stages without a layout: some stages hold a layer "
+                  "more here",
+                  layers, *stages));
 }
 
 LaunchedRun RunBuilder::finish(const LaunchOptions& options) {
@@ -440,6 +485,7 @@ LaunchedRun RunBuilder::finish(const LaunchOptions& options) {
         problems_.push_back(problem);
     }
   }
+  finish_stages();
   if (!problems_.empty()) throw InputError(std::move(problems_));
   drop_absent_parts(run_);
   const auto place = [](const LaunchSetting& setting) { return field_named(setting.field); };

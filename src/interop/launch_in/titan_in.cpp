@@ -130,9 +130,15 @@ void take_titan(TreeRun& run, RunScale& scale) {
     builder.imply("training.local_batch_size is 8 where it is not written");
   }
   scale.accumulation = 1;
+  take_titan_stages(run, scale);
   if (scale.pipeline > 1) {
     const std::int64_t micro = count("pipeline_parallel_microbatch_size").value_or(1);
-    const auto microbatches = count("pipeline_parallel_microbatches");
+    auto microbatches = count("pipeline_parallel_microbatches");
+    // Before v0.2 a batch went through as one microbatch a stage [torchtitan/parallelisms/pipelining_utils.py,
+    // build_pipeline_schedule].
+    if (!microbatches && builder.software() == "torchtitan-2024" &&
+        find("pipeline_parallel_microbatch_size") == nullptr)
+      microbatches = product_of(scale.pipeline, builder.count("virtual_pipeline").value_or(1));
     if (local && !microbatches && micro > 0 && of_rank % micro != 0) {
       const Written* const micro_at = find("pipeline_parallel_microbatch_size");
       builder.refuse(
@@ -157,7 +163,6 @@ void take_titan(TreeRun& run, RunScale& scale) {
     scale.global = global;
     builder.set("global_batch", std::to_string(*global), run.find("training.global_batch_size"));
   }
-  take_titan_stages(run, scale);
   const Written* const mode = run.find({"activation_checkpoint.mode"});
   const std::string word = mode == nullptr ? "" : lower_case(text_of_values(*mode));
   const Written* const option =
@@ -211,6 +216,9 @@ void take_titan(TreeRun& run, RunScale& scale) {
 
 void take_titan_precision(TreeRun& run) {
   RunBuilder& builder = run.builder();
+  if (const Written* const param = run.find("training.mixed_precision_param");
+      param != nullptr && text_of_values(*param) == "float32")
+    builder.assume_half(param);
   const Written* const converters = run.find({"model.converters", "model.handlers"});
   const std::string names = converters == nullptr ? "" : text_of_values(*converters);
   const Written* const old =

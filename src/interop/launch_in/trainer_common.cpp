@@ -216,10 +216,12 @@ bool has_fsdp(const TreeRun& run, const std::string& config_name) {
 
 // DeepSpeed, FSDP or neither.
 void take_sharding(TreeRun& run, RunScale& scale) {
+  RunBuilder& builder = run.builder();
+  const bool of_trainer = builder.so_far().framework == "Hugging Face Trainer";
   if (run.has("deepspeed") || run.has_below("deepspeed")) {
     take_deepspeed_of(run, "deepspeed", scale);
-    if (!run.builder().value("precision") && run.builder().so_far().framework == "Hugging Face Trainer")
-      run.builder().assume(
+    if (of_trainer && !builder.value("precision"))
+      builder.assume(
           "neither bf16 nor fp16 is on: FP32 under DeepSpeed is not modelled; read as BF16, which halves the "
           "activations");
     const Written* const unsloth = run.find("use_unsloth");
@@ -233,6 +235,10 @@ void take_sharding(TreeRun& run, RunScale& scale) {
   } else if (has_fsdp(run, "fsdp_config")) {
     take_fsdp_words(run, scale, "fsdp_config");
   } else if (!run.builder().value("data_sharding")) {  // accelerate's configuration may say it
+    if (of_trainer && !scale.devices)
+      builder.assume(
+          "data-parallel ranks are whole replicas (DDP): how it is launched, and an accelerate "
+          "configuration, are not given (--data-sharding zero3, or the script that starts it)");
     const Written* const unsloth = run.find("use_unsloth");
     const bool kernels = unsloth != nullptr && is_on(*unsloth) && run.builder().value("lora_rank");
     run.builder().use_software(kernels ? "unsloth" : "hf-trainer");
@@ -382,6 +388,12 @@ LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const
   take_accumulation(run);
   take_sequence_parallel(run, scale);
   take_loaded_dtype(run);
+  // Weights that are loaded at 16 bits make products of 16 bits without autocast.
+  const bool loads_half = run.text({"torch_dtype", "dtype", "model_dtype"}).find("16") != std::string::npos;
+  const bool of_engine = run.has("deepspeed") || run.has_below("deepspeed");  // which says it otherwise
+  if (builder.so_far().framework == "Hugging Face Trainer" && !builder.value("precision") && !loads_half &&
+      !of_engine)
+    builder.assume_half(nullptr);
   take_liger(run);
   take_attention(run);
   settle(scale, builder);

@@ -218,6 +218,14 @@ constexpr LaunchKey hugging_face_keys[] = {
     {"*generation_batch_size"},
     {"n_samples_per_prompt"},
     {"num_padding_at_beginning"},
+    {"use_flash_attn*"},
+    {"gradient_checkpointing_kwargs"},
+    {"reduce_loss"},
+    {"with_tracking"},
+    {"train_file"},
+    {"validation_file"},
+    {"lazy_preprocess"},
+    {"swanlab_*"},
 };
 
 constexpr LaunchKey factory_keys[] = {
@@ -352,6 +360,12 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
                            : run.count({"lora_r", "lora_rank", "use_llm_lora"}, "lora_rank").value_or(0) > 0;
   if (adapter && peft != nullptr && peft->name == "use_peft" && !run.has("lora_target_modules"))
     take_targets_of_peft(run.find_path(names.model), builder);
+  // Of TRL, and of the scripts with such a switch [trl/trainer/model_config.py; QwenLM/Qwen, finetune.py;
+  // haotian-liu/LLaVA, llava/train/train.py].
+  if (adapter && peft != nullptr && !run.has("lora_dropout")) {
+    builder.set("lora_dropout", "0.05", nullptr);
+    builder.imply("lora_dropout is 0.05 where it is not written", peft);
+  }
   // [trl/trainer/sft_trainer.py, _chunked_cross_entropy_loss: the logits of 256 tokens at a time]
   if (const Written* const loss = run.find("loss_type");
       loss != nullptr && text_of_values(*loss) == "chunked_nll")

@@ -410,11 +410,11 @@ Flow Interpreter::run_simple(const Node& node) {
 }
 
 bool is_launcher(std::string_view name) {
-  constexpr std::array<std::string_view, 22> launchers{
+  constexpr std::array<std::string_view, 23> launchers{
       "torchrun", "srun",       "sbatch",   "deepspeed",     "accelerate", "mpirun",
       "mpiexec",  "python",     "python3",  "mpiexec.hydra", "ds",         "llamafactory-cli",
       "axolotl",  "tune",       "composer", "primus-cli",    "ray",        "nemo",
-      "pdsh",     "horovodrun", "bsub",     "orterun"};
+      "pdsh",     "horovodrun", "bsub",     "orterun",       "msrun"};
   return contains(launchers, name);
 }
 
@@ -424,8 +424,8 @@ void Interpreter::start(const std::vector<Value>& words, const Node& node) {
     return std::string_view(text).substr(text.rfind('/') + 1);
   };
   // Short names that are launchers only as the command itself.
-  constexpr std::array<std::string_view, 5> commands{"swift", "megatron", "trl", "run_train.sh",
-                                                     "run_llama_train.sh"};
+  constexpr std::array<std::string_view, 6> commands{"swift",  "megatron",     "trl",
+                                                     "litgpt", "run_train.sh", "run_llama_train.sh"};
   const bool launches =
       contains(commands, base(words.front())) ||
       std::any_of(words.begin(), words.end(), [&](const Value& word) {
