@@ -27,8 +27,7 @@ std::string fewest_devices(const Found& found, const System& system, const std::
   const auto& question = found.question;
   const auto& value = found.value;
   const std::int64_t least = found.least;
-  const std::string in_time =
-      question.within ? " with " + bounded_iteration(*question.within, asked) : std::string();
+  const std::string limit = question.within ? bounded_iteration(*question.within, asked) : std::string();
   const std::int64_t host = host_size(system);
   const char* const word = system.devices_per_host ? "host" : "node";
   const std::string parts = least < host ? fmt::format("parts of a {} that divide it, ", word) : "";
@@ -41,12 +40,14 @@ std::string fewest_devices(const Found& found, const System& system, const std::
     return fmt::format("No layout is legal on any number of GPUs up to {} ({}{}): {}", question.most, tried,
                        bound, problem_line(*found.obstacle));
   }
-  if (!value) {
-    return fmt::format("Nothing fits on any number of GPUs up to {}{} ({}{}).", question.most, in_time, tried,
+  if (!value && question.within)
+    return fmt::format("No plan on up to {} GPUs fits and has {} ({}{}).", question.most, limit, tried,
                        bound);
-  }
+  if (!value)
+    return fmt::format("Nothing fits on any number of GPUs up to {} ({}{}).", question.most, tried, bound);
   return fmt::format("{} the fewest on which anything fits{} ({}{}).",
-                     *value == 1 ? "1 GPU is" : fmt::format("{} GPUs are", *value), in_time, tried, bound);
+                     *value == 1 ? "1 GPU is" : fmt::format("{} GPUs are", *value),
+                     limit.empty() ? "" : " with " + limit, tried, bound);
 }
 
 // Where not everything was.
