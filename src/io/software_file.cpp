@@ -31,6 +31,7 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.optional("workspaces", memory.workspaces);
   fields.optional("expert_workspaces", memory.expert_workspaces);
   fields.optional("flat_gradients", memory.flat_gradients);
+  fields.optional("widens_state", memory.widens_state);
   fields.optional("keeps_half_gradients", memory.keeps_half_gradients);
   fields.optional("frees_gradients", memory.frees_gradients);
   fields.optional("steps_in_backward", memory.steps_in_backward);

@@ -80,6 +80,33 @@ void ReplayedState::step(bool first) {
   }
   if (makes_state) allocate_by_op(memory_.state.optimizer, BlockPart::optimizer);
   if (fp32) allocator_.free(*fp32);
+  widen_state();
+}
+
+// Allocates and frees the FP32 copies that a step makes of narrow state: those of one optimizer, of the dense
+// parameters or of the experts, at a time.
+void ReplayedState::widen_state() {
+  const Request& request = of_.plan.request;
+  const Strategy& strategy = request.strategy;
+  const int copies = request.software.memory.widens_state ? widened_state(strategy.optimizer) : 0;
+  if (copies == 0 || memory_.state.optimizer <= Bytes(0)) return;
+  for (const WeightClass weights : {WeightClass::dense, WeightClass::expert}) {
+    const double bytes = copies * real(size_of(Dtype::fp32)) * (1 - strategy.offload.optimizer.value) /
+                         real(shards(strategy, weights));
+    std::vector<Block> blocks;
+    for (const std::vector<StageMember>& members : chunks_) {
+      for (const StageMember& member : members) {
+        const KindParameters& of_kind = of_.parameters[member.kind];
+        const auto& ops = of_.layers.kinds[member.kind].ops.ops();
+        for (std::size_t i = 0; i < of_kind.of_ops.size(); ++i) {
+          const Op& op = ops[static_cast<std::size_t>(of_kind.ops[i])];
+          if (op.weights != weights || op.frozen) continue;
+          blocks.push_back(allocate_whole(Bytes(bytes * of_kind.of_ops[i]), BlockPart::widened_state));
+        }
+      }
+    }
+    for (const Block& block : blocks) allocator_.free(block);
+  }
 }
 
 // Allocates the state that a step on a gradient of zeros makes.

@@ -26,6 +26,7 @@ class ReplayedState {
  private:
   void allocate_by_op(Bytes bytes, BlockPart part);
   void allocate_first_state();
+  void widen_state();
   [[nodiscard]] Bytes flat_gradient() const;
   [[nodiscard]] FlatGradients flat_gradients() const;
   [[nodiscard]] Bytes resident_gradients() const;

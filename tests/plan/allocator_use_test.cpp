@@ -100,6 +100,28 @@ TEST_CASE("allocator use: a flat copy of the gradients is held during the step")
   CHECK(use_of(request).reserved >= resident + flat);
 }
 
+TEST_CASE("allocator use: FusedAdam's step copies narrow state to FP32") {
+  Strategy shards{.data_parallel = 2,
+                  .recompute = {.policy = RecomputePolicy::full},
+                  .data_sharding = DataSharding::zero1,
+                  .gradient_dtype = Dtype::half};
+  shards.optimizer.exp_avg = shards.optimizer.exp_avg_sq = MomentDtype::fp8;
+  Request request = request_of("llama-3-8b", "megatron-core-2025", shards, 8);
+  request.workload.sequence = 128;  // few activations
+  const RankMemory memory = account(evaluate(request)).ranks.front();
+  const Bytes resident = memory.state.weights + memory.state.gradients + memory.state.optimizer;
+  const Bytes copies = memory.state.optimizer / (4 + 1 + 1) * 8;  // two numbers of 4 bytes a parameter
+  CHECK(use_of(request).allocated / (resident + copies) == doctest::Approx(1).epsilon(0.02));
+  request.software.memory.widens_state = false;
+  CHECK(use_of(request).allocated < resident + 0.5 * copies);
+  // Moments that are both of BF16 are stepped in place.
+  request.software.memory.widens_state = true;
+  request.strategy.optimizer.exp_avg = request.strategy.optimizer.exp_avg_sq = MomentDtype::bf16;
+  const Bytes in_place = use_of(request).allocated;
+  request.software.memory.widens_state = false;
+  CHECK(use_of(request).allocated == in_place);
+}
+
 TEST_CASE("allocator use: of units that gather and reduce one reduction is read from at a time") {
   Strategy shards{.data_parallel = 64,
                   .recompute = {.policy = RecomputePolicy::full},

@@ -97,6 +97,20 @@ constexpr double moments_size(const Optimizer& optimizer) {
   return (has_first_moment(optimizer.kind) ? size_of(optimizer.exp_avg) : 0) +
          (has_second_moment(optimizer.kind) ? size_of(optimizer.exp_avg_sq) : 0);
 }
+
+// Returns how many numbers a parameter a step of Transformer Engine's FusedAdam copies to FP32: moments of
+// FP8 and FP16, moments of BF16 unless both are, and main parameters of FP16 [pytorch/optimizers/
+// fused_adam.py, get_unscaled_state].
+constexpr int widened_state(const Optimizer& optimizer) {
+  if (optimizer.kind != OptimizerKind::adam) return 0;
+  const bool in_place = optimizer.exp_avg == MomentDtype::bf16 && optimizer.exp_avg_sq == MomentDtype::bf16;
+  const auto is_copied = [&](MomentDtype moment) {
+    return !in_place && moment != MomentDtype::fp32 && moment != MomentDtype::int8;
+  };
+  return (is_copied(optimizer.exp_avg) ? 1 : 0) + (is_copied(optimizer.exp_avg_sq) ? 1 : 0) +
+         (optimizer.main_params == MainParams::fp16 ? 1 : 0);
+}
+
 constexpr double matrix_moment_size(const Optimizer& optimizer) { return size_of(optimizer.exp_avg); }
 
 template <>

@@ -73,6 +73,9 @@ struct StackMemory {
   std::optional<Bytes>
       expert_workspaces;  // likewise, of streams that multiply experts of a model that has them
   FlatGradients flat_gradients = FlatGradients::none;
+  // A step makes FP32 copies of narrower moments and main parameters (widened_state()), of all dense
+  // parameters or of all experts at once [Transformer Engine, pytorch/optimizers/fused_adam.py, step].
+  bool widens_state = false;
   // 16-bit gradients stay beside their FP32 sums until the next backward pass.
   bool keeps_half_gradients = false;
   // Each optimizer step frees the gradients, and the backward pass after it makes them again.

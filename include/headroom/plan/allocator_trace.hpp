@@ -26,6 +26,7 @@ enum class BlockPart : std::uint8_t {
   buckets,
   kept_logits,
   flat_gradients,
+  widened_state,
   gathered_weights,
   unit_gradients,
   tied_gradient,
@@ -89,7 +90,7 @@ inline constexpr std::size_t most_traced_events = 1'000'000;
 std::variant<AllocatorTrace, std::string_view> allocator_trace(const Plan& plan, std::int64_t rank);
 
 template <>
-inline constexpr std::array<Spelling<BlockPart>, 13> spellings<BlockPart>{{
+inline constexpr std::array<Spelling<BlockPart>, 14> spellings<BlockPart>{{
     {BlockPart::weights, "weights"},
     {BlockPart::gradients, "gradients"},
     {BlockPart::optimizer, "optimizer state"},
@@ -97,6 +98,7 @@ inline constexpr std::array<Spelling<BlockPart>, 13> spellings<BlockPart>{{
     {BlockPart::dummy_gradients, "dummy weight gradients"},
     {BlockPart::buckets, "buckets"},
     {BlockPart::kept_logits, "kept logits"},
+    {BlockPart::widened_state, "optimizer state in FP32"},
     {BlockPart::flat_gradients, "flat gradients"},
     {BlockPart::gathered_weights, "gathered weights"},
     {BlockPart::unit_gradients, "gradients being reduced"},
