@@ -219,8 +219,9 @@ class Adapting {
     hidden.placement = of_experts ? Placement::routed : split ? Placement::whole : Placement::boundary;
     const ValueId inner = table_.value(hidden);
     Op a{.name = names.a, .kind = OpKind::linear, .region = base.region, .inputs = {}, .outputs = {inner}};
-    const bool padded = choices_.pads_parts && base.name == "qkv" && !adapters.all;
-    a.inputs = inputs_of(base, by_columns, padded ? 1 : count, names);
+    const bool of_parts = choices_.pads_parts && base.name == "qkv" && !adapters.all;
+    const bool padded = of_parts && count < 3;  // the results of all three are as wide as the output
+    a.inputs = inputs_of(base, by_columns, of_parts ? 1 : count, names);
     a.reads_gathered = by_columns && table_[a.inputs[0]].placement == Placement::boundary;
     a.weights = base.weights;
     for (std::size_t i = 0; i < count; ++i) {

@@ -12,25 +12,25 @@ LaunchedRun of_script(const std::string& text) { return read_launch_script(text,
 LaunchedRun of_yaml(const std::string& text) { return read_tree_file(text, "run.yaml", {}); }
 LaunchedRun of_toml(const std::string& text) { return read_tree_file(text, "run.toml", {}); }
 
-const std::string trl =
+const std::string trainer =
     "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nmax_length: 2048\nper_device_train_batch_size: 1\n"
     "learning_rate: 1.0e-5\n";
 
 }  // namespace
 
 TEST_CASE("defaults: a Trainer's configuration alone says that replicas are assumed") {
-  CHECK(says(of_yaml(trl + "bf16: true\n"),
-             "data-parallel ranks are whole replicas (DDP): how it is launched"));
+  CHECK(says(of_yaml(trainer + "bf16: true\n"), "DDP, where every GPU holds a full replica"));
   const std::string flags =
       " train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --bf16 true\n";
   CHECK_FALSE(says(of_script("torchrun --nproc_per_node 8" + flags), "how it is launched"));
+  CHECK_FALSE(says(of_script("accelerate launch" + flags), "how it is launched"));
 }
 
 TEST_CASE("defaults: FP32 is taken as BF16, and said") {
   constexpr std::string_view said = "FP32 products are not modelled";
-  CHECK(says(of_yaml(trl), said));
-  CHECK_FALSE(says(of_yaml(trl + "bf16: true\n"), said));
-  CHECK_FALSE(says(of_yaml(trl + "torch_dtype: bfloat16\n"), said));
+  CHECK(says(of_yaml(trainer), said));
+  CHECK_FALSE(says(of_yaml(trainer + "bf16: true\n"), said));
+  CHECK_FALSE(says(of_yaml(trainer + "torch_dtype: bfloat16\n"), said));
   const std::string neox =
       "pipe_parallel_size: 0\nmodel_parallel_size: 1\nnum_layers: 4\nhidden_size: 512\n"
       "num_attention_heads: 8\nseq_length: 2048\nmax_position_embeddings: 2048\n"
@@ -49,8 +49,8 @@ TEST_CASE("defaults: FP32 is taken as BF16, and said") {
 
 TEST_CASE("defaults: adapters drop 5% of their inputs") {
   const std::string adapters = "bf16: true\nuse_peft: true\nlora_r: 16\n";
-  CHECK(value_in(of_yaml(trl + adapters), "lora_dropout") == "0.05");
-  CHECK(value_in(of_yaml(trl + adapters + "lora_dropout: 0\n"), "lora_dropout") == "0");
+  CHECK(value_in(of_yaml(trainer + adapters), "lora_dropout") == "0.05");
+  CHECK(value_in(of_yaml(trainer + adapters + "lora_dropout: 0\n"), "lora_dropout") == "0");
   const std::string swift = " --model Qwen/Qwen2.5-7B --train_type lora --max_length 2048";
   CHECK(value_in(of_script("swift sft" + swift), "lora_dropout") == "0.05");
   CHECK(value_in(of_script("NPROC_PER_NODE=8 megatron sft" + swift), "lora_dropout") == "0.05");
@@ -64,7 +64,7 @@ TEST_CASE("defaults: TRL's own scripts have its defaults") {
   CHECK(value_in(run, "precision") == "bf16");
 }
 
-TEST_CASE("defaults: torchtitan before v0.2 makes a microbatch a stage") {
+TEST_CASE("defaults: torchtitan of 2024 makes as many microbatches as stages") {
   const std::string file =
       "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nbatch_size = 16\nseq_len = 8192\n"
       "data_parallel_shard_degree = -1\n[experimental]\npipeline_parallel_degree = 2\n";
@@ -86,8 +86,19 @@ TEST_CASE("defaults: Megatron-Core's stages have equal layers") {
       "  virtual_pipeline_model_parallel_size: ";
   const LaunchedRun uneven = of_yaml(nemo + "5\n");
   REQUIRE(uneven.refusals.size() == 1);
-  CHECK(uneven.refusals.front().rule == "must divide the layers (32 % 20 = 12)");
+  CHECK(uneven.refusals.front().rule == "must divide the 32 layers into equal stages (32 % 20 = 12)");
   CHECK(of_yaml(nemo + "8\n").refusals.empty());
+  // A recipe that is not at hand may set a layout.
+  const LaunchFolder folder;
+  const LaunchedRun bridge = read_launched_run(folder.with("train.py", R"(
+from megatron.bridge.recipes.llama import llama3_8b_pretrain_config
+from megatron.bridge.training.pretrain import pretrain
+cfg = llama3_8b_pretrain_config()
+cfg.model.pipeline_model_parallel_size = 4
+cfg.model.virtual_pipeline_model_parallel_size = 5
+pretrain(cfg, None)
+)"));
+  CHECK(bridge.refusals.empty());
 }
 
 TEST_CASE("defaults: litgpt's command line") {
@@ -101,6 +112,23 @@ TEST_CASE("defaults: litgpt's command line") {
   CHECK(value_in(run, "lora_dropout") == "0.05");
   CHECK(value_in(run, "data_sharding") == "zero3");
   CHECK(run.devices == 4);
+  const std::string folder = " checkpoints/meta-llama/Meta-Llama-3.1-8B";
+  CHECK(value_in(of_script("litgpt finetune full" + folder), "lora_rank").empty());
+  CHECK(value_in(of_script("litgpt finetune full" + folder), "global_batch") == "16");
+  CHECK(value_in(of_script("litgpt finetune qlora" + folder), "base_dtype") == "nf4");
+  CHECK(value_in(of_script("litgpt pretrain pythia-1b --devices 8"), "micro_batch") == "4");
+  CHECK_THROWS_AS((void)of_script("litgpt finetune_adapter" + folder), InputError);
+  CHECK_THROWS_WITH_AS((void)of_script("litgpt finetune_lora" + folder + " --config absent.yaml"),
+                       doctest::Contains("is not beside the script"), InputError);
+  CHECK(of_script("litgpt finetune_lora" + folder + " --quantize bnb.nf4").refusals.size() == 1);
+  const LaunchFolder files;
+  const std::string script = files.with(
+      "run.sh", "litgpt finetune_lora" + folder + " --config lora.yaml --train.micro_batch_size 2\n");
+  files.with("lora.yaml", "precision: bf16-true\ntrain:\n  micro_batch_size: 4\n  global_batch_size: 8\n");
+  const LaunchedRun merged = read_launched_run(script);
+  CHECK(value_in(merged, "micro_batch") == "2");
+  CHECK(value_in(merged, "global_batch") == "8");
+  CHECK(value_in(merged, "lora_rank") == "8");
   CHECK_THROWS_AS((void)of_script("litgpt serve checkpoints/meta-llama/Meta-Llama-3.1-8B\n"), InputError);
 }
 

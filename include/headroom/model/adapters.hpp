@@ -37,8 +37,8 @@ struct AdapterChoices {
   // Adapters are FP32. Each saves a 16-bit copy of its input and of its weights [PEFT, tuners/lora/layer.py,
   // _cast_input_dtype].
   bool autocast = false;
-  // Linears of 4 bits keep their inputs, though nothing needs them [bitsandbytes before its pull request 1270,
-  // autograd/_functions.py, MatMul4Bit]. Linears of 8 bits always do [the same file, MatMul8bitLt].
+  // Linears of 4 bits keep their inputs, though nothing needs them [bitsandbytes before its pull request
+  // 1270, autograd/_functions.py, MatMul4Bit]. Linears of 8 bits always do [the same file, MatMul8bitLt].
   bool keeps_inputs = false;
   // The output layer is quantized too, unless the embedding is tied to it [Lightning,
   // fabric/plugins/precision/bitsandbytes.py, which replaces every torch.nn.Linear].

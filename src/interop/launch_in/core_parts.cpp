@@ -291,6 +291,17 @@ void take_core_precision(const Written& setting, RunBuilder& builder) {
     builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", &setting);
 }
 
+void need_even_stages(TreeRun& run) {
+  const Written* const pipeline = run.find("pipeline_model_parallel_size");
+  const Written* const each = run.find("num_layers_per_virtual_pipeline_stage");
+  const bool has_pattern = run.has("hybrid_override_pattern") || run.has("hybrid_layer_pattern") ||
+                           run.has("hybrid_attention_ratio") || run.has("hybrid_mlp_ratio");
+  if (pipeline == nullptr || has_pattern || run.has("pipeline_model_parallel_layout")) return;
+  const int ends = (run.on("account_for_embedding_in_pipeline_split") ? 1 : 0) +
+                   (run.on("account_for_loss_in_pipeline_split") ? 1 : 0);
+  run.builder().even_stages(*pipeline, each, ends);
+}
+
 std::span<const LaunchKey> core_keys() { return keys_of_core; }
 
 void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
@@ -342,12 +353,6 @@ void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules) {
     if (last != nullptr) ends += (ends.empty() ? "last=" : ",last=") + text_of_values(*last);
     builder.set("stage_layers", ends, first != nullptr ? first : last);
   }
-  // Layers of several kinds, and ends that count as layers, are divided in other ways.
-  const bool otherwise = layout != nullptr || run.on("account_for_embedding_in_pipeline_split") ||
-                         run.on("account_for_loss_in_pipeline_split") || run.has("hybrid_override_pattern") ||
-                         run.has("hybrid_layer_pattern") || run.has("hybrid_attention_ratio");
-  if (const Written* const each = run.find("num_layers_per_virtual_pipeline_stage"); !otherwise)
-    builder.even_stages(each);
   const Written* const full =
       run.find({"grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32", "megatron_amp_O2_fp32"});
   if (full != nullptr) builder.set("gradient_dtype", is_on(*full) ? "fp32" : "bf16", full);

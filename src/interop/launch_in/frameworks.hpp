@@ -25,6 +25,7 @@ struct TrainerLaunch {
   bool pairs = false;            // as RunScale has it
   bool reference = false;
   bool joined_lengths = false;  // of prompt and answer, by take_grpo()
+  bool alone = false;           // a configuration, without what launches it
 };
 LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, const LaunchOptions& options);
 
@@ -36,9 +37,10 @@ LaunchedRun read_axolotl(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_olmo(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options);
-// The same of `litgpt finetune_lora FOLDER --train.micro_batch_size 4`. `adapts`: the command has adapters, whatever
-// is written.
-LaunchedRun read_litgpt_words(std::vector<Written> written, bool adapts, const std::string& file,
+// What a command of litgpt trains, where its settings may not tell.
+enum class LitgptCommand : std::uint8_t { by_settings, pretrain, full, lora };
+// The same of `litgpt finetune_lora FOLDER --train.micro_batch_size 4`, whose last setting of a name holds.
+LaunchedRun read_litgpt_words(std::vector<Written> written, LitgptCommand command, const std::string& file,
                               const LaunchOptions& options);
 LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options);
 LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options);

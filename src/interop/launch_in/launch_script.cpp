@@ -1,9 +1,14 @@
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/current.hpp"
+#include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
 #include "interop/launch_in/flags.hpp"
 #include "interop/launch_in/frameworks.hpp"
@@ -162,8 +167,9 @@ LaunchedRun read_trainer(const Followed& script, const Program& program, Trainer
   launch.devices_per_node = job.so_far().devices_per_node;
   launch.accelerate = accelerate_settings(script, program, file);
   if (are_swift_words(program.name, launch.written)) rename_of_swift(launch);
-  const bool of_trl = program.path.find("trl/scripts/") != std::string::npos ||
-                      program.path.find("trl/examples/scripts/") != std::string::npos;
+  const std::string path = "/" + program.path;
+  const bool of_trl = path.find("/trl/scripts/") != std::string::npos ||
+                      path.find("/trl/examples/scripts/") != std::string::npos;
   if (are_trl_words(of_trl ? "trl" : program.name, launch.written))
     defaults_of_trl(launch, file_place(script, program.at));
   for (Written& setting : launch.written) {
@@ -206,6 +212,57 @@ void refuse_without_configuration(const Followed& script, const StartedRun& one)
   throw InputError(text_of(file_place(script, one.program.at)),
                    fmt::format("{} reads {}, which is not beside the script: put it there",
                                printable(one.program.name), printable(one.absent)));
+}
+
+// `litgpt finetune_lora FOLDER --config FILE --train.micro_batch_size 4`, once `litgpt finetune lora`
+// [litgpt/__main__.py].
+LaunchedRun read_litgpt_command(const Followed& script, StartedRun one, const std::string& file,
+                                const LaunchOptions& options) {
+  const FilePlace at = file_place(script, one.program.at);
+  std::vector<std::string> names;  // the command, and its folder or model
+  for (const shell::Value& word : one.program.arguments) {
+    if (word.text().starts_with('-')) break;
+    names.push_back(word.text());
+  }
+  constexpr std::array<std::string_view, 5> ways{"full", "lora", "qlora", "adapter", "adapter_v2"};
+  if (names.size() > 1 && names[0] == "finetune" && contains(ways, std::string_view(names[1]))) {
+    names[0] += "_" + names[1];
+    names.erase(names.begin() + 1);
+  }
+  const std::string command = names.empty() ? "" : names[0];
+  if (command.starts_with("finetune_adapter"))
+    throw InputError(text_of(at),
+                     "litgpt's adapters of prompts are not modelled: LoRA and full fine-tuning are");
+  std::vector<Written> written;
+  const auto state = [&](const std::string& name, const std::string& value) {
+    written.push_back({name, {value}, fmt::format("litgpt {}", command), at, ""});
+  };
+  if (command == "finetune_qlora") {
+    state("quantize", "bnb.nf4-dq");
+    state("precision", "bf16-true");
+  }
+  if (const Written* const config = flag_of(one.written, "config")) {
+    const std::string name = text_of_values(*config);
+    const std::optional<std::string> place = place_in_script(name, file);
+    if (!place)
+      throw InputError(
+          text_of(config->at),
+          fmt::format("litgpt reads {}, which is not beside the script: put it there", printable(name)));
+    for (Written& setting : flattened(parse_tree(read_file(*place), *place), *place))
+      written.push_back(std::move(setting));
+    std::erase_if(one.written, [](const Written& setting) { return setting.name == "config"; });
+  }
+  const bool pretrains = command == "pretrain";
+  if (names.size() > 1) {
+    state(pretrains ? "model_name" : "checkpoint_dir", shown(script, names[1]));
+    written.back().unknown = needs(script, names[1]);
+  }
+  for (Written& setting : one.written) written.push_back(std::move(setting));
+  return read_litgpt_words(std::move(written),
+                           pretrains                    ? LitgptCommand::pretrain
+                           : command == "finetune_full" ? LitgptCommand::full
+                                                        : LitgptCommand::lora,
+                           file, options);
 }
 
 LaunchedRun read_found(const Followed& script, StartedRun one, const std::string& file,
@@ -266,22 +323,7 @@ LaunchedRun read_found(const Followed& script, StartedRun one, const std::string
     case ScriptReader::trainer:
       run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
       break;
-    case ScriptReader::litgpt: {
-      // [litgpt/__main__.py: the command, and the folder of its checkpoint or the name of its model]
-      std::vector<shell::Value> words = one.program.arguments;
-      const std::string command = words.empty() ? "" : words.front().text();
-      if (words.size() > 1 && !words[1].text().starts_with('-')) {
-        const bool pretrains = command == "pretrain";
-        one.written.push_back({pretrains ? "model_name" : "checkpoint_dir",
-                               {shown(script, words[1].text())},
-                               shown(script, words[1].text()),
-                               file_place(script, one.program.at),
-                               needs(script, words[1].text())});
-      }
-      const bool adapts = command == "finetune" || command == "finetune_lora";
-      run = read_litgpt_words(std::move(one.written), adapts, file, options);
-      break;
-    }
+    case ScriptReader::litgpt: run = read_litgpt_command(script, std::move(one), file, options); break;
     case ScriptReader::engine: {
       const bool has_file = has_flag(one.written, "deepspeed_config");
       rename_for_trainer(one.written);

@@ -88,7 +88,9 @@ void take_litgpt_adapters(TreeRun& run) {
     if (setting == nullptr ? by_default : is_on(*setting))
       targets += (targets.empty() ? "" : ",") + std::string(linears);
   }
-  builder.set("lora_targets", targets, run.find("lora_query"));
+  const Written* const query = run.find("lora_query");
+  if (targets.empty() && query != nullptr) return builder.problem(*query, "leaves no linear with an adapter");
+  builder.set("lora_targets", targets, query);
   if (const Written* const head = run.find("lora_head"); head != nullptr && is_on(*head))
     builder.leave_out(*head, "an adapter of the output layer");
   const Written* const quantize = run.find("quantize");
@@ -102,7 +104,7 @@ void take_litgpt_adapters(TreeRun& run) {
 }
 
 // Half-precision weights that the optimizer steps, or FP32 ones.
-void take_litgpt_weights(TreeRun& run, bool pretrains) {
+void take_litgpt_weights(TreeRun& run, bool pretrains, bool adapts) {
   RunBuilder& builder = run.builder();
   const Written* const precision = run.find("precision");
   const bool stated = precision != nullptr && !is_null(*precision);
@@ -115,29 +117,43 @@ void take_litgpt_weights(TreeRun& run, bool pretrains) {
     for (const char* const field : {"main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"})
       builder.set(field, "fp32", precision);
     if (!text.ends_with("-mixed")) builder.leave_out(*precision, "FP32 products: BF16 is taken");
+    if (adapts)
+      builder.assume(
+          fmt::format("frozen weights are FP32 with {}: their 2 further bytes each are not counted", text));
   }
+  if (const Written* const quantize = run.find("quantize");
+      quantize != nullptr && !is_null(*quantize) && text.ends_with("-mixed"))
+    builder.refuse({.fields = {"base_dtype"},
+                    .rule = fmt::format("does not go with precision {}", text),
+                    .source = "litgpt, finetune/lora.py, setup",
+                    .written = quantize->as_written,
+                    .at = quantize->at});
   if (pretrains) builder.choose("launches", "compiled", nullptr);  // pretrain.py compiles the model
 }
 
 }  // namespace
 
 LaunchedRun read_litgpt(const TreeFile& file, const LaunchOptions& options) {
-  return read_litgpt_words(flattened(file.root, file.file), false, file.file, options);
+  return read_litgpt_words(flattened(file.root, file.file), LitgptCommand::by_settings, file.file, options);
 }
 
-LaunchedRun read_litgpt_words(std::vector<Written> written, bool adapts, const std::string& file,
+LaunchedRun read_litgpt_words(std::vector<Written> written, LitgptCommand command, const std::string& file,
                               const LaunchOptions& options) {
   RunBuilder builder(file, "litgpt", "litgpt-2024");
-  TreeRun run(std::move(written), builder);
+  TreeRun run(last_of_each(std::move(written)), builder);
   RunScale scale;
+  const bool pretrains = command == LitgptCommand::pretrain ||
+                         (command == LitgptCommand::by_settings && !run.has("checkpoint_dir"));
+  const bool adapts = command == LitgptCommand::lora ||
+                      (command == LitgptCommand::by_settings &&
+                       (run.has("lora_r") || run.has("lora_alpha") || run.has("lora_query")));
   take_global(run, scale, {"train.global_batch_size"});
-  if (!run.has(
-          "train.global_batch_size")) {  // [litgpt/finetune/lora.py and full.py, litgpt/pretrain.py, train]
-    const bool tunes = run.has("checkpoint_dir");
-    scale.global = tunes ? 16 : 512;
+  // [litgpt/finetune/lora.py, litgpt/finetune/full.py and litgpt/pretrain.py: train]
+  if (!run.has("train.global_batch_size")) {
+    scale.global = pretrains ? 512 : 16;
     builder.set("global_batch", std::to_string(*scale.global), nullptr);
     builder.assume(fmt::format("train.global_batch_size is litgpt's default of {}{} (--global-batch N)",
-                               *scale.global, tunes ? ", once 128" : ""));
+                               *scale.global, pretrains ? "" : ", 128 in earlier releases"));
   }
   take_micro(run, scale, {"train.micro_batch_size"});
   take_sequence(run, {"train.max_seq_length"});
@@ -146,7 +162,6 @@ LaunchedRun read_litgpt_words(std::vector<Written> written, bool adapts, const s
     take_litgpt_sizes(run);
   else
     name_by_folder(run);
-  const bool pretrains = !run.has("checkpoint_dir");
   const auto devices = run.count("devices");
   scale.nodes = run.count("num_nodes").value_or(1);
   if (devices) {
@@ -171,9 +186,8 @@ LaunchedRun read_litgpt_words(std::vector<Written> written, bool adapts, const s
   }
   builder.set("recompute", !alone && !pretrains ? "full" : "none", nullptr);
   if (!alone && !pretrains) builder.imply("every block is a checkpoint over several GPUs");
-  if (adapts || run.has("lora_r") || run.has("lora_alpha") || run.has("lora_query"))
-    take_litgpt_adapters(run);
-  take_litgpt_weights(run, pretrains);
+  if (adapts) take_litgpt_adapters(run);
+  take_litgpt_weights(run, pretrains, adapts);
   if (const Written* const optimizer = run.find({"optimizer.class_path", "optimizer"}))
     take_optimizer(*optimizer, builder);
   static constexpr LaunchKey keys[] = {
@@ -182,7 +196,11 @@ LaunchedRun read_litgpt_words(std::vector<Written> written, bool adapts, const s
       {"optimizer.*"},  {"out_dir"},    {"resume"}, {"seed"},       {"tokenizer_dir"},
       {"train.*"},
   };
-  if (!run.has("train.micro_batch_size")) assume_micro(builder);
+  if (!run.has("train.micro_batch_size")) {
+    scale.micro = pretrains ? 4 : 1;
+    builder.set("micro_batch", std::to_string(*scale.micro), nullptr);
+    builder.imply(fmt::format("train.micro_batch_size is {} where it is not written", *scale.micro));
+  }
   settle(scale, builder);
   run.rest(keys);
   return builder.finish(options);

@@ -146,7 +146,7 @@ LaunchedRun read_gpt_neox(const TreeFile& file, const LaunchOptions& options) {
     builder.imply(
         "gradients are summed in BF16: DeepSpeed's ZeRO uses the model's dtype unless data_types is set");
   }
-  if (!builder.value("precision")) builder.assume_half(run.find("precision"));
+  if (!builder.value("precision")) builder.take_fp32_as_bf16(run.find("precision"));
   if (const std::string mamba = mamba_of(run); !mamba.empty()) {
     builder.name_model(mamba, run.find("attention_config.0.0"));
     builder.imply(fmt::format("these layers are those of {}, with its vocabulary", mamba),

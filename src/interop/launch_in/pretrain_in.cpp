@@ -138,7 +138,7 @@ LaunchedRun read_nanotron(const TreeFile& file, const LaunchOptions& options) {
     take_optimizer(*name, builder);
   if (const Written* const dtype = run.find("model.dtype")) {
     if (text_of_values(*dtype).find("32") != std::string::npos)
-      builder.assume_half(dtype);
+      builder.take_fp32_as_bf16(dtype);
     else
       builder.set("precision", "bf16", dtype);
   }
@@ -318,7 +318,7 @@ LaunchedRun read_llm_foundry(const TreeFile& file, const LaunchOptions& options)
   if (const Written* const precision = run.find("precision")) {
     const std::string name = text_of_values(*precision);
     if (name == "fp32")
-      builder.assume_half(precision);
+      builder.take_fp32_as_bf16(precision);
     else
       builder.set("precision", name.find("fp8") != std::string::npos ? "fp8_delayed" : "bf16", precision);
   }

@@ -57,7 +57,7 @@ bool is_verl(std::string_view name, const std::vector<Written>& written) {
 
 std::optional<ScriptReader> reader_of(const Program& program, const std::vector<Written>& written,
                                       const std::string& config) {
-  if (program.name == "litgpt") return config.empty() ? ScriptReader::litgpt : ScriptReader::configuration;
+  if (program.name == "litgpt") return ScriptReader::litgpt;
   if (is_verl(program.name, written)) return ScriptReader::verl;
   if (runs_bridge_recipe(program.name)) return ScriptReader::bridge;
   if (program.name == "swift" || program.name == "megatron" || are_openrlhf_words(written))

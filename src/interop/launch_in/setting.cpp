@@ -387,11 +387,11 @@ void RunBuilder::drop_member(std::string_view path) {
   written_.erase(pointer.to_string());
 }
 
-void RunBuilder::assume_half(const Written* from) {
+void RunBuilder::take_fp32_as_bf16(const Written* from) {
   set("precision", "bf16", from);
   assume(
-      fmt::format("{}: FP32 products are not modelled; read as BF16, which halves activations and is faster",
-                  from == nullptr ? "no 16-bit precision is on" : printable(from->as_written) + " is FP32"),
+      fmt::format("{}: read as BF16, which halves activations and is faster (FP32 products are not modelled)",
+                  from == nullptr ? "no 16-bit precision is on" : printable(from->as_written)),
       from);
 }
 
@@ -412,18 +412,18 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
     return;
   }
   if (!members_.contains("hidden") || !members_.contains("layers")) {
-    // Families whose config.json would be refused.
+    // Families whose config.json would be refused, by how the last part of a name starts.
     constexpr std::array<std::pair<std::string_view, std::string_view>, 4> families{
-        {{"gpt-neo-", "GPT-Neo"}, {"bert", "BERT"}, {"t5-", "T5"}, {"bart-", "BART"}}};
-    const auto family = std::find_if(families.begin(), families.end(), [&](const auto& it) {
-      return lower_case(name).find(it.first) != std::string::npos;
-    });
+        {{"gpt-neo-", "GPT-Neo"}, {"bert-", "BERT"}, {"t5-", "T5"}, {"bart-", "BART"}}};
+    const std::string last = lower_case(name.substr(name.rfind('/') + 1));
+    const auto family = std::find_if(families.begin(), families.end(),
+                                     [&](const auto& it) { return last.starts_with(it.first); });
     if (absent_)
       unresolved(
           family == families.end()
               ? fmt::format("{} is not a known model: give --model and its config.json", printable(name))
-              : fmt::format("{} is a {}, which is not modelled: give --model NAME of a model of its size",
-                            printable(name), family->second),
+              : fmt::format("{} models are not modelled: give --model NAME of a model of the size of {}",
+                            family->second, printable(name)),
           named_by_ ? named_by_->at : FilePlace{file_, 0}, "model");
     return;
   }
@@ -437,32 +437,6 @@ void RunBuilder::finish_model(const LaunchOptions& options) {
   document.root["source"] = fmt::format("{}, arguments of {}", document.file, run_.framework);
   run_.model = model_with(std::move(document), options.overrides);
   run_.model->name = printable(std::filesystem::path(file_).stem().string());
-}
-
-// [Megatron-LM, training/arguments.py, validate_args; core/transformer/transformer_block.py, get_num_layers_to_build]
-void RunBuilder::finish_stages() {
-  const std::int64_t ranks = count("pipeline_parallel").value_or(1);
-  if (!even_stages_ || !run_.model || ranks < 2 || value("stage_layers")) return;
-  const std::int64_t layers = run_.model->layers;
-  if (layers_of_stage_) {
-    const auto each = whole_count(text_of_values(*layers_of_stage_));
-    const auto stage = each ? product_of(*each, ranks) : std::nullopt;
-    if (!stage || *stage < 1 || layers % *stage != 0)
-      return problem(*layers_of_stage_,
-                     fmt::format("must divide the layers of a rank ({} layers, PP {})", layers, ranks));
-    if (layers > *stage) set("virtual_pipeline", std::to_string(layers / *stage), &*layers_of_stage_);
-  }
-  const auto stages = product_of(ranks, count("virtual_pipeline").value_or(1));
-  if (!stages || layers % *stages == 0) return;
-  refuse({.fields = {"pipeline_parallel", "virtual_pipeline"},
-          .rule = fmt::format("must divide the layers ({} % {} = {})", layers, *stages, layers % *stages),
-          .source = "Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build",
-          .written = fmt::format("{} stages", *stages),
-          .at = {file_, 0}});
-  assume(
-      fmt::format("Megatron-Core refuses {} layers on {} stages without a layout: some stages hold a layer "
-                  "more here",
-                  layers, *stages));
 }
 
 LaunchedRun RunBuilder::finish(const LaunchOptions& options) {

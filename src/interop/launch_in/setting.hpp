@@ -96,7 +96,7 @@ class RunBuilder {
   void imply(std::string sentence, const Written* from = nullptr);
   void assume(std::string sentence, const Written* from = nullptr);
   // Of a run in FP32, which is not modelled. `from`: what says so, or null where nothing says otherwise.
-  void assume_half(const Written* from);
+  void take_fp32_as_bf16(const Written* from);
   void idle(const Written& setting, bool by_pattern = false);
   void leave_out(const Written& setting, std::string_view what);
   // A setting that no table has: refused with the nearest names if it looks like a slip of the pen, else left out.
@@ -113,12 +113,9 @@ class RunBuilder {
   // Of a rule of the framework that no strategy here breaks.
   void refuse(LaunchRefusal refusal) { run_.refusals.push_back(std::move(refusal)); }
 
-  // Of Megatron-Core, which refuses stages of unequal layers unless a layout says them. `each`: the layers of a virtual
-  // stage, where they are what is written, or null.
-  void even_stages(const Written* each) {
-    even_stages_ = true;
-    if (each != nullptr) layers_of_stage_ = *each;
-  }
+  // Of Megatron-Core, which refuses stages of unequal layers unless a layout says them. `each`: what states the
+  // layers of a virtual stage, or null. `ends`: how many of the embedding and the loss count as layers.
+  void even_stages(const Written& pipeline, const Written* each, int ends);
 
   void state_batch(StatedBatch batch) { run_.stated_batch = std::move(batch); }
 
@@ -150,8 +147,12 @@ class RunBuilder {
   std::map<std::string, std::string> written_;  // JSON pointer -> "run.sh:14: --hidden-size"
   std::optional<Written> named_by_;
   bool absent_ = false;  // the named model is not at hand
-  bool even_stages_ = false;
-  std::optional<Written> layers_of_stage_;
+  struct EvenStages {
+    Written pipeline;
+    std::optional<Written> each;
+    int ends = 0;
+  };
+  std::optional<EvenStages> even_stages_;
   std::vector<Problem> problems_;
   std::string open_conditions_;
 };

@@ -134,8 +134,8 @@ void take_titan(TreeRun& run, RunScale& scale) {
   if (scale.pipeline > 1) {
     const std::int64_t micro = count("pipeline_parallel_microbatch_size").value_or(1);
     auto microbatches = count("pipeline_parallel_microbatches");
-    // Before v0.2 a batch went through as one microbatch a stage [torchtitan/parallelisms/pipelining_utils.py,
-    // build_pipeline_schedule].
+    // Releases of 2024 send a batch through as one microbatch a stage [torchtitan/parallelisms/
+    // pipelining_utils.py, build_pipeline_schedule].
     if (!microbatches && builder.software() == "torchtitan-2024" &&
         find("pipeline_parallel_microbatch_size") == nullptr)
       microbatches = product_of(scale.pipeline, builder.count("virtual_pipeline").value_or(1));
@@ -148,9 +148,14 @@ void take_titan(TreeRun& run, RunScale& scale) {
            .written = micro_at == nullptr ? "" : micro_at->as_written,
            .at = micro_at == nullptr ? FilePlace{} : micro_at->at});
     }
-    scale.micro =
-        microbatches && *microbatches > 0 ? std::max<std::int64_t>(of_rank / *microbatches, 1) : micro;
+    scale.micro = microbatches && *microbatches > 0
+                      ? std::max<std::int64_t>(ceiling(of_rank, *microbatches), 1)
+                      : micro;
     scale.accumulation = std::max<std::int64_t>(of_rank / std::max<std::int64_t>(*scale.micro, 1), 1);
+    if (of_rank % *scale.micro != 0)
+      builder.assume(
+          fmt::format("the last of the microbatches, which {} sequences divide into, is left out", of_rank),
+          local_at);
     builder.imply(fmt::format("a local batch of {} goes through the pipeline as microbatches of {}", of_rank,
                               *scale.micro),
                   local_at);
@@ -218,7 +223,7 @@ void take_titan_precision(TreeRun& run) {
   RunBuilder& builder = run.builder();
   if (const Written* const param = run.find("training.mixed_precision_param");
       param != nullptr && text_of_values(*param) == "float32")
-    builder.assume_half(param);
+    builder.take_fp32_as_bf16(param);
   const Written* const converters = run.find({"model.converters", "model.handlers"});
   const std::string names = converters == nullptr ? "" : text_of_values(*converters);
   const Written* const old =

@@ -214,13 +214,22 @@ bool has_fsdp(const TreeRun& run, const std::string& config_name) {
   return run.has("fsdp") || run.has_below(config_name) || run.has(config_name) || run.has("fsdp_version");
 }
 
+// Whether products are of 16 bits without autocast: weights are loaded so, or dequantized so. "auto" is the
+// checkpoint's dtype, which is of 16 bits but for old models.
+bool computes_half(TreeRun& run) {
+  const std::string loaded = run.text({"torch_dtype", "dtype", "model_dtype"});
+  const std::string dequantized = run.text({"bnb_4bit_compute_dtype", "param_dtype"});
+  return loaded == "auto" || loaded.find("16") != std::string::npos ||
+         dequantized.find("16") != std::string::npos;
+}
+
 // DeepSpeed, FSDP or neither.
 void take_sharding(TreeRun& run, RunScale& scale) {
   RunBuilder& builder = run.builder();
   const bool of_trainer = builder.so_far().framework == "Hugging Face Trainer";
   if (run.has("deepspeed") || run.has_below("deepspeed")) {
     take_deepspeed_of(run, "deepspeed", scale);
-    if (of_trainer && !builder.value("precision"))
+    if (of_trainer && !builder.value("precision") && !computes_half(run))
       builder.assume(
           "neither bf16 nor fp16 is on: FP32 under DeepSpeed is not modelled; read as BF16, which halves the "
           "activations");
@@ -235,10 +244,6 @@ void take_sharding(TreeRun& run, RunScale& scale) {
   } else if (has_fsdp(run, "fsdp_config")) {
     take_fsdp_words(run, scale, "fsdp_config");
   } else if (!run.builder().value("data_sharding")) {  // accelerate's configuration may say it
-    if (of_trainer && !scale.devices)
-      builder.assume(
-          "data-parallel ranks are whole replicas (DDP): how it is launched, and an accelerate "
-          "configuration, are not given (--data-sharding zero3, or the script that starts it)");
     const Written* const unsloth = run.find("use_unsloth");
     const bool kernels = unsloth != nullptr && is_on(*unsloth) && run.builder().value("lora_rank");
     run.builder().use_software(kernels ? "unsloth" : "hf-trainer");
@@ -388,12 +393,10 @@ LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const
   take_accumulation(run);
   take_sequence_parallel(run, scale);
   take_loaded_dtype(run);
-  // Weights that are loaded at 16 bits make products of 16 bits without autocast.
-  const bool loads_half = run.text({"torch_dtype", "dtype", "model_dtype"}).find("16") != std::string::npos;
   const bool of_engine = run.has("deepspeed") || run.has_below("deepspeed");  // which says it otherwise
-  if (builder.so_far().framework == "Hugging Face Trainer" && !builder.value("precision") && !loads_half &&
-      !of_engine)
-    builder.assume_half(nullptr);
+  if (builder.so_far().framework == "Hugging Face Trainer" && !builder.value("precision") &&
+      !computes_half(run) && !of_engine)
+    builder.take_fp32_as_bf16(nullptr);
   take_liger(run);
   take_attention(run);
   settle(scale, builder);

@@ -370,6 +370,8 @@ void rename_of_deepspeed_chat(TrainerLaunch& launch) {
     if (!has_flag(written, "max_length")) or_default("max_seq_len", "512");
   }
   if (!has_flag(written, "zero_stage")) return;
+  // Its dtype is fp16 or bf16.
+  if (!has_flag(written, "dtype") && !has_flag(written, "bf16")) or_default("fp16", "true");
   rename(written, {{"lora_dim", "lora_rank"}});
   take_stage_flag(launch, "zero_stage", "offload");
 }
@@ -396,6 +398,7 @@ LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, c
     builder.problem(*tuner, fmt::format("must be full, lora or lora_llm, not '{}'", printable(way)));
   if (adapter) builder.use_software("nemo-2025");  // Megatron-Bridge has adapters
   take_core(run, scale, {.expert_tensor_is_one = true});
+  need_even_stages(run);
   const auto or_default = [&](std::string_view field, const std::string& value, std::string_view name) {
     if (builder.value(field)) return;
     builder.set(field, value, nullptr);

@@ -218,6 +218,7 @@ constexpr LaunchKey hugging_face_keys[] = {
     {"*generation_batch_size"},
     {"n_samples_per_prompt"},
     {"num_padding_at_beginning"},
+    {"param_dtype"},
     {"use_flash_attn*"},
     {"gradient_checkpointing_kwargs"},
     {"reduce_loss"},
@@ -305,6 +306,7 @@ LaunchedRun megatron_of_factory(TreeRun& run, const TrainerNames& names, bool ad
   RunBuilder& builder = run.builder();
   builder.use_software(adapter ? "nemo-2025" : "megatron-core-2025");  // Megatron-Bridge has adapters
   take_core(run, scale, {});
+  need_even_stages(run);
   RunScale batches;
   take_common(run, names, batches);
   scale.micro = batches.micro;
@@ -321,6 +323,7 @@ LaunchedRun megatron_of_factory(TreeRun& run, const TrainerNames& names, bool ad
 
 LaunchedRun read_hugging_face(const TreeFile& file, const LaunchOptions& options) {
   TrainerLaunch launch{.written = flattened(file.root, file.file)};
+  launch.alone = true;
   if (are_trl_words("", launch.written)) defaults_of_trl(launch, {file.file, 0});
   return read_trainer_words(std::move(launch), file.file, options);
 }
@@ -371,6 +374,11 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
       loss != nullptr && text_of_values(*loss) == "chunked_nll")
     builder.choose("cross_entropy", "linear_fused", loss);
   take_preference_words(run, scale);
+  const bool shards = run.has("deepspeed") || run.has_below("deepspeed") || has_fsdp(run, "fsdp_config");
+  if (launch.alone && !shards)
+    builder.assume(
+        "DDP, where every GPU holds a full replica: the file does not say how it is launched "
+        "(--data-sharding zero3, or the script that starts it)");
   if (run.has("adafactor") && run.on("adafactor"))
     builder.set("optimizer", "adafactor", run.find("adafactor"));
   LaunchedRun read = hf_like(run, names, adapter, peft, 16,

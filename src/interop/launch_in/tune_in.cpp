@@ -99,7 +99,7 @@ LaunchedRun read_torchtune(const TreeFile& file, const LaunchOptions& options) {
     builder.imply("weights are bf16 and the optimizer steps them: no fp32 main parameters", dtype);
   }
   if (dtype != nullptr && text_of_values(*dtype) == "fp32") {
-    builder.assume_half(dtype);
+    builder.take_fp32_as_bf16(dtype);
     for (const char* const field :
          {"main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype", "gradient_dtype"})
       builder.set(field, "fp32", dtype);
