@@ -216,11 +216,11 @@ void refuse_without_configuration(const Followed& script, const StartedRun& one)
 
 // `litgpt finetune_lora FOLDER --config FILE --train.micro_batch_size 4`, once `litgpt finetune lora`
 // [litgpt/__main__.py].
-LaunchedRun read_litgpt_command(const Followed& script, StartedRun one, const std::string& file,
-                                const LaunchOptions& options) {
-  const FilePlace at = file_place(script, one.program.at);
+LaunchedRun read_litgpt_command(const Followed& script, const Program& program, std::vector<Written> flags,
+                                const std::string& file, const LaunchOptions& options) {
+  const FilePlace at = file_place(script, program.at);
   std::vector<std::string> names;  // the command, and its folder or model
-  for (const shell::Value& word : one.program.arguments) {
+  for (const shell::Value& word : program.arguments) {
     if (word.text().starts_with('-')) break;
     names.push_back(word.text());
   }
@@ -241,7 +241,7 @@ LaunchedRun read_litgpt_command(const Followed& script, StartedRun one, const st
     state("quantize", "bnb.nf4-dq");
     state("precision", "bf16-true");
   }
-  if (const Written* const config = flag_of(one.written, "config")) {
+  if (const Written* const config = flag_of(flags, "config")) {
     const std::string name = text_of_values(*config);
     const std::optional<std::string> place = place_in_script(name, file);
     if (!place)
@@ -250,14 +250,14 @@ LaunchedRun read_litgpt_command(const Followed& script, StartedRun one, const st
           fmt::format("litgpt reads {}, which is not beside the script: put it there", printable(name)));
     for (Written& setting : flattened(parse_tree(read_file(*place), *place), *place))
       written.push_back(std::move(setting));
-    std::erase_if(one.written, [](const Written& setting) { return setting.name == "config"; });
+    std::erase_if(flags, [](const Written& setting) { return setting.name == "config"; });
   }
   const bool pretrains = command == "pretrain";
   if (names.size() > 1) {
     state(pretrains ? "model_name" : "checkpoint_dir", shown(script, names[1]));
     written.back().unknown = needs(script, names[1]);
   }
-  for (Written& setting : one.written) written.push_back(std::move(setting));
+  for (Written& setting : flags) written.push_back(std::move(setting));
   return read_litgpt_words(std::move(written),
                            pretrains                    ? LitgptCommand::pretrain
                            : command == "finetune_full" ? LitgptCommand::full
@@ -323,7 +323,9 @@ LaunchedRun read_found(const Followed& script, StartedRun one, const std::string
     case ScriptReader::trainer:
       run = read_trainer(script, one.program, {.written = std::move(one.written)}, file, options);
       break;
-    case ScriptReader::litgpt: run = read_litgpt_command(script, std::move(one), file, options); break;
+    case ScriptReader::litgpt:
+      run = read_litgpt_command(script, one.program, std::move(one.written), file, options);
+      break;
     case ScriptReader::engine: {
       const bool has_file = has_flag(one.written, "deepspeed_config");
       rename_for_trainer(one.written);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "headroom/core/counts.hpp"
 #include "headroom/interop/hugging_face.hpp"
 #include "interop/launch_in/frameworks.hpp"
 #include "interop/launch_in/titan_parts.hpp"
