@@ -70,6 +70,11 @@ TEST_CASE("defaults: torchtitan of 2024 makes as many microbatches as stages") {
       "data_parallel_shard_degree = -1\n[experimental]\npipeline_parallel_degree = 2\n";
   CHECK(value_in(of_toml(file), "micro_batch") == "8");
   CHECK(value_in(of_toml(file + "pipeline_parallel_microbatches = 4\n"), "micro_batch") == "4");
+  for (const char* const name : {"pipeline_parallel_microbatch_size", "pipeline_parallel_microbatches"})
+    CHECK_THROWS_WITH_AS((void)of_toml(file + name + " = 0\n"), doctest::Contains("must be above 0"),
+                         InputError);
+  CHECK(value_in(of_toml(file + "pipeline_parallel_microbatches = 9223372036854775807\n"), "micro_batch") ==
+        "1");
 }
 
 TEST_CASE("defaults: Megatron-Core's stages have equal layers") {

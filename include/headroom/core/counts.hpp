@@ -22,7 +22,7 @@ constexpr std::size_t index(Enumerator enumerator) { return static_cast<std::siz
 constexpr double real(std::int64_t count) { return static_cast<double>(count); }
 
 // Returns x / y, rounded up. Expects no negative x and a positive y.
-constexpr std::int64_t ceiling(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+constexpr std::int64_t ceiling(std::int64_t x, std::int64_t y) { return x / y + (x % y > 0 ? 1 : 0); }
 
 // Returns the smallest multiple of `unit` that is at least `value`.
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return ceiling(value, unit) * unit; }

@@ -68,6 +68,10 @@ void take_titan(TreeRun& run, RunScale& scale) {
     const auto names = in(name);
     return run.count({names[0], names[1], names[2]});
   };
+  const auto above_zero = [&](std::string_view name) {
+    const auto names = in(name);
+    return run.above_zero({names[0], names[1], names[2]});
+  };
   scale.tensor = size("tensor_parallel", "tensor_parallel_degree");
   scale.pipeline = size("pipeline_parallel", "pipeline_parallel_degree");
   scale.context = size("context_parallel", "context_parallel_degree");
@@ -118,7 +122,7 @@ void take_titan(TreeRun& run, RunScale& scale) {
     builder.set("sequence", "2048", nullptr);
     builder.imply("training.seq_len is 2048 where it is not written");
   }
-  const auto local = run.count({"training.local_batch_size", "training.batch_size"});
+  const auto local = run.above_zero({"training.local_batch_size", "training.batch_size"});
   const Written* const local_at = run.find({"training.local_batch_size", "training.batch_size"});
   std::int64_t of_rank = local.value_or(8);
   if (const auto tokens = run.count("training.num_tokens_per_microbatch_per_dp_rank");
@@ -133,14 +137,14 @@ void take_titan(TreeRun& run, RunScale& scale) {
   scale.accumulation = 1;
   take_titan_stages(run, scale);
   if (scale.pipeline > 1) {
-    const std::int64_t micro = count("pipeline_parallel_microbatch_size").value_or(1);
-    auto microbatches = count("pipeline_parallel_microbatches");
+    const std::int64_t micro = above_zero("pipeline_parallel_microbatch_size").value_or(1);
+    auto microbatches = above_zero("pipeline_parallel_microbatches");
     // Releases of 2024 send a batch through as one microbatch a stage [torchtitan/parallelisms/
     // pipelining_utils.py, build_pipeline_schedule].
     if (!microbatches && builder.software() == "torchtitan-2024" &&
         find("pipeline_parallel_microbatch_size") == nullptr)
       microbatches = product_of(scale.pipeline, builder.count("virtual_pipeline").value_or(1));
-    if (local && !microbatches && micro > 0 && of_rank % micro != 0) {
+    if (local && !microbatches && of_rank % micro != 0) {
       const Written* const micro_at = find("pipeline_parallel_microbatch_size");
       builder.refuse(
           {.fields = {"micro_batch", "pipeline_parallel"},
@@ -149,13 +153,12 @@ void take_titan(TreeRun& run, RunScale& scale) {
            .written = micro_at == nullptr ? "" : micro_at->as_written,
            .at = micro_at == nullptr ? FilePlace{} : micro_at->at});
     }
-    scale.micro = microbatches && *microbatches > 0
-                      ? std::max<std::int64_t>(ceiling(of_rank, *microbatches), 1)
-                      : micro;
-    scale.accumulation = std::max<std::int64_t>(of_rank / std::max<std::int64_t>(*scale.micro, 1), 1);
+    scale.micro = microbatches ? ceiling(of_rank, *microbatches) : micro;
+    scale.accumulation = std::max<std::int64_t>(of_rank / *scale.micro, 1);
     if (of_rank % *scale.micro != 0)
       builder.assume(
-          fmt::format("the last of the microbatches, which {} sequences divide into, is left out", of_rank),
+          fmt::format("{} sequences do not divide into microbatches of {}: the smaller last one is left out",
+                      of_rank, *scale.micro),
           local_at);
     builder.imply(fmt::format("a local batch of {} goes through the pipeline as microbatches of {}", of_rank,
                               *scale.micro),
