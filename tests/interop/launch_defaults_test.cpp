@@ -1,4 +1,6 @@
 // What frameworks take where a file says nothing, and what a file leaves to its launch line.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "headroom/interop/launched_run.hpp"
@@ -11,6 +13,12 @@ namespace {
 LaunchedRun of_script(const std::string& text) { return read_launch_script(text, "run.sh", {}); }
 LaunchedRun of_yaml(const std::string& text) { return read_tree_file(text, "run.yaml", {}); }
 LaunchedRun of_toml(const std::string& text) { return read_tree_file(text, "run.toml", {}); }
+
+bool refuses_stages(const LaunchedRun& run) {
+  return std::any_of(run.refusals.begin(), run.refusals.end(), [](const LaunchRefusal& refusal) {
+    return refusal.rule.find("into equal stages") != std::string::npos;
+  });
+}
 
 const std::string trainer =
     "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nmax_length: 2048\nper_device_train_batch_size: 1\n"
@@ -93,6 +101,29 @@ TEST_CASE("defaults: Megatron-Core's stages have equal layers") {
   REQUIRE(uneven.refusals.size() == 1);
   CHECK(uneven.refusals.front().rule == "must divide the 32 layers into equal stages (32 % 20 = 12)");
   CHECK(of_yaml(nemo + "8\n").refusals.empty());
+  const std::string ends =
+      "  account_for_embedding_in_pipeline_split: true\n  account_for_loss_in_pipeline_split: true\n";
+  const LaunchedRun of_ends = of_yaml(nemo + "1\n" + ends);
+  REQUIRE(of_ends.refusals.size() == 1);
+  CHECK(of_ends.refusals.front().rule ==
+        "must divide the 32 layers, the embedding and the loss into equal stages (34 % 4 = 2)");
+  const auto megatron = [](const std::string& more) {
+    return of_script(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --pipeline-model-parallel-size 4 --hidden-size 4096 "
+        "--num-attention-heads 32 --seq-length 2048 --micro-batch-size 1 --global-batch-size 64 "
+        "--vocab-size 32000 --bf16 " +
+        more);
+  };
+  const std::string both = " --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split";
+  CHECK(value_in(megatron("--num-layers 30" + both), "stage_layers") == "7,8*2,7");
+  CHECK_FALSE(refuses_stages(megatron("--num-layers 30" + both)));
+  CHECK(value_in(megatron("--num-layers 30 --num-layers-per-virtual-pipeline-stage 4" + both),
+                 "stage_layers") == "3,4*6,3");
+  CHECK(value_in(megatron("--num-layers 6 --num-virtual-stages-per-pipeline-rank 2" + both),
+                 "stage_layers") == "0,1*6,0");
+  CHECK_THROWS_WITH_AS((void)megatron("--num-layers 2" + both), doctest::Contains("gives a rank no layer"),
+                       InputError);
+  CHECK(refuses_stages(megatron("--num-layers 30")));
   // A recipe that is not at hand may set a layout.
   const LaunchFolder folder;
   const LaunchedRun bridge = read_launched_run(folder.with("train.py", R"(

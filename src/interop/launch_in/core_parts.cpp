@@ -291,15 +291,16 @@ void take_core_precision(const Written& setting, RunBuilder& builder) {
     builder.imply("fp16 takes the memory and time of bf16 here: 2 bytes an element", &setting);
 }
 
-void need_even_stages(TreeRun& run) {
+void need_equal_stages(TreeRun& run) {
   const Written* const pipeline = run.find("pipeline_model_parallel_size");
-  const Written* const each = run.find("num_layers_per_virtual_pipeline_stage");
   const bool has_pattern = run.has("hybrid_override_pattern") || run.has("hybrid_layer_pattern") ||
                            run.has("hybrid_attention_ratio") || run.has("hybrid_mlp_ratio");
   if (pipeline == nullptr || has_pattern || run.has("pipeline_model_parallel_layout")) return;
-  const int ends = (run.on("account_for_embedding_in_pipeline_split") ? 1 : 0) +
-                   (run.on("account_for_loss_in_pipeline_split") ? 1 : 0);
-  run.builder().even_stages(*pipeline, each, ends);
+  run.builder().need_equal_stages(
+      {.pipeline = *pipeline,
+       .layers_of_stage = copy_of(run.find("num_layers_per_virtual_pipeline_stage")),
+       .embedding = copy_of(run.find("account_for_embedding_in_pipeline_split")),
+       .loss = copy_of(run.find("account_for_loss_in_pipeline_split"))});
 }
 
 std::span<const LaunchKey> core_keys() { return keys_of_core; }

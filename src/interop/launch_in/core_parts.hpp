@@ -19,8 +19,8 @@ struct CoreRules {
 };
 
 void take_core(TreeRun& run, RunScale& scale, const CoreRules& rules);
-// Refuses stages of unequal layers. For runs all of whose settings are at hand: a recipe may set a layout.
-void need_even_stages(TreeRun& run);
+// RunBuilder::need_equal_stages() of Megatron-Core's names.
+void need_equal_stages(TreeRun& run);
 void take_core_model(TreeRun& run);
 // Names an embedded model whose sizes the file changes: "cfg.model.num_layers = 4" of a recipe's model.
 void take_changed_model(const std::string& name, TreeRun& run);

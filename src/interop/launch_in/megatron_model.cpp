@@ -281,20 +281,7 @@ void read_megatron_model(const MegatronSettings& asked, const std::string& progr
 
 void read_stages(const MegatronSettings& asked, RunBuilder& run) {
   const std::int64_t p = run.count("pipeline_parallel").value_or(1);
-  const std::int64_t layers = asked.number("num_layers").value_or(0);
   if (asked.is("no_pipeline_parallel")) run.drop("pipeline_parallel");
-  const Written* const each = asked.find("num_layers_per_virtual_pipeline_stage");
-  if (each != nullptr && is_on(*each)) {
-    const auto size = asked.number(*each);
-    if (!size) {
-      asked.tell_unknown(*each, run, "virtual_pipeline");
-    } else if (layers > 0 && *size > 0 && p > 0 && layers % (p * *size) == 0) {
-      const std::int64_t stages = layers / (p * *size);
-      if (stages > 1) run.set("virtual_pipeline", std::to_string(stages), each);
-    } else if (layers > 0) {
-      run.problem(*each, fmt::format("must divide the layers of a rank ({} layers, PP {})", layers, p));
-    }
-  }
   if (const Written* const layout = asked.find("pipeline_model_parallel_layout")) {
     std::string text = text_of_values(*layout);
     std::erase_if(text, [](char c) { return c == '\'' || c == '"' || c == '\\'; });
@@ -325,41 +312,15 @@ void read_stages(const MegatronSettings& asked, RunBuilder& run) {
     ends += fmt::format("{}{}={}", ends.empty() ? "" : ",", name, text_of_values(*setting));
   }
   if (!ends.empty() && p > 1) return run.set("stage_layers", ends, first == nullptr ? last : first);
-  // The embedding and the loss count as a layer each.
-  const bool embedding = asked.is("account_for_embedding_in_pipeline_split");
-  const bool loss = asked.is("account_for_loss_in_pipeline_split");
-  const std::int64_t stages = p * run.count("virtual_pipeline").value_or(1);
-  const std::int64_t counted = layers + (embedding ? 1 : 0) + (loss ? 1 : 0);
-  const bool pattern =
-      asked.first({"hybrid_layer_pattern", "hybrid_override_pattern", "hybrid_attention_ratio",
-                   "hybrid_mlp_ratio", "is_hybrid_model"}) != nullptr;
   // DeepSpeed's engine divides layers by their parameters, and a stage of the embedding alone has none.
   const bool divides_otherwise = asked.has("deepspeed") || asked.has("standalone_embedding_stage") ||
                                  asked.has("pipeline_model_parallel_split_rank");
-  if (!embedding && !loss && !pattern && !divides_otherwise && p > 1 && layers > 0 && layers % stages != 0) {
-    run.refuse({.fields = {"pipeline_parallel", "virtual_pipeline"},
-                .rule = fmt::format("must be a multiple of the {} stages without "
-                                    "--pipeline-model-parallel-layout ({} % {} = {})",
-                                    stages, layers, stages, layers % stages),
-                .source = "Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build",
-                .written = asked.find("num_layers")->as_written,
-                .at = asked.find("num_layers")->at});
-    run.assume(
-        fmt::format("Megatron-LM refuses {} layers on {} stages without --pipeline-model-parallel-layout: "
-                    "some stages hold a layer more here",
-                    layers, stages),
-        asked.find("num_layers"));
-  }
-  if ((!embedding && !loss) || p < 2 || stages > layers || layers == 0) return;
-  if (counted % stages != 0)
-    return run.problem(
-        *asked.first({"account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"}),
-        fmt::format("needs {} layers to divide into {} stages", counted, stages));
-  const std::int64_t usual = counted / stages;
-  run.set("stage_layers",
-          fmt::format("{},{}{}", embedding ? usual - 1 : usual,
-                      stages > 2 ? fmt::format("{}*{},", usual, stages - 2) : "", loss ? usual - 1 : usual),
-          asked.first({"account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"}));
+  const Written* const pipeline = asked.first({"pipeline_model_parallel_size", "num_layers"});
+  if (divides_otherwise || pipeline == nullptr) return;
+  run.need_equal_stages({.pipeline = *pipeline,
+                         .layers_of_stage = copy_of(asked.find("num_layers_per_virtual_pipeline_stage")),
+                         .embedding = copy_of(asked.find("account_for_embedding_in_pipeline_split")),
+                         .loss = copy_of(asked.find("account_for_loss_in_pipeline_split"))});
 }
 
 }  // namespace headroom

@@ -40,7 +40,7 @@ LaunchedRun read_nemo_settings(std::vector<Written> written, const std::string& 
                    base);
   }
   take_core(run, scale, {});
-  if (base == nullptr) need_even_stages(run);
+  if (base == nullptr) need_equal_stages(run);
   if (const Written* const precision = run.find("trainer.precision"))
     take_core_precision(*precision, builder);
   if (const Written* const fp8 = run.find("fp8"); fp8 != nullptr && is_on(*fp8)) {

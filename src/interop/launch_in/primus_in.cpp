@@ -141,7 +141,7 @@ LaunchedRun read_primus(const TreeFile& file, const LaunchOptions& options) {
                                                         : std::span<const std::string_view>()),
               builder);
   take_core(run, scale, {.expert_tensor_is_one = bridge});
-  if (!bridge) need_even_stages(run);
+  if (!bridge) need_equal_stages(run);
   if (!run.has("use_distributed_optimizer") && !builder.value("data_sharding")) {
     builder.set("data_sharding", "zero1", nullptr);
     builder.imply("Primus's pre_trainer takes the distributed optimizer where it is not written");

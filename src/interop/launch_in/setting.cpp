@@ -137,6 +137,10 @@ bool is_on(const Written& setting) {
   return !contains(off, lower(text_of_values(setting)));
 }
 
+std::optional<Written> copy_of(const Written* setting) {
+  return setting == nullptr ? std::nullopt : std::optional(*setting);
+}
+
 bool is_null(const Written& setting) {
   // Python's None and the nulls of YAML. "none" is a choice of many settings.
   constexpr std::array<std::string_view, 6> null{"None", "null", "Null", "NULL", "~", ""};

@@ -39,6 +39,16 @@ bool lacks_value(const Written& setting);
 // x y, or none where 64 bits do not hold it: a file may write counts of any size.
 std::optional<std::int64_t> product_of(std::int64_t x, std::int64_t y);
 
+// What divides layers into pipeline stages where no layout does, as it is written.
+struct EqualStages {
+  Written pipeline;                        // the pipeline-parallel size
+  std::optional<Written> layers_of_stage;  // of a virtual stage
+  std::optional<Written> embedding;        // whether it counts as a layer of the first stage
+  std::optional<Written> loss;             // whether it counts as a layer of the last stage
+};
+// Null: none.
+std::optional<Written> copy_of(const Written* setting);
+
 class RunBuilder;
 
 // "expandable_segments:True" of PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF, as the stack's choice.
@@ -113,9 +123,9 @@ class RunBuilder {
   // Of a rule of the framework that no strategy here breaks.
   void refuse(LaunchRefusal refusal) { run_.refusals.push_back(std::move(refusal)); }
 
-  // Of Megatron-Core, which refuses stages of unequal layers unless a layout says them. `each`: what states the
-  // layers of a virtual stage, or null. `ends`: how many of the embedding and the loss count as layers.
-  void even_stages(const Written& pipeline, const Written* each, int ends);
+  // Of Megatron-Core, which refuses stages of unequal layers unless a layout says them. For runs all of whose
+  // settings are at hand: a recipe may set a layout.
+  void need_equal_stages(EqualStages stages);
 
   void state_batch(StatedBatch batch) { run_.stated_batch = std::move(batch); }
 
@@ -147,12 +157,7 @@ class RunBuilder {
   std::map<std::string, std::string> written_;  // JSON pointer -> "run.sh:14: --hidden-size"
   std::optional<Written> named_by_;
   bool absent_ = false;  // the named model is not at hand
-  struct EvenStages {
-    Written pipeline;
-    std::optional<Written> each;
-    int ends = 0;
-  };
-  std::optional<EvenStages> even_stages_;
+  std::optional<EqualStages> equal_stages_;
   std::vector<Problem> problems_;
   std::string open_conditions_;
 };

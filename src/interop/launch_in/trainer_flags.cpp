@@ -398,7 +398,7 @@ LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, c
     builder.problem(*tuner, fmt::format("must be full, lora or lora_llm, not '{}'", printable(way)));
   if (adapter) builder.use_software("nemo-2025");  // Megatron-Bridge has adapters
   take_core(run, scale, {.expert_tensor_is_one = true});
-  need_even_stages(run);
+  need_equal_stages(run);
   const auto or_default = [&](std::string_view field, const std::string& value, std::string_view name) {
     if (builder.value(field)) return;
     builder.set(field, value, nullptr);

@@ -306,7 +306,7 @@ LaunchedRun megatron_of_factory(TreeRun& run, const TrainerNames& names, bool ad
   RunBuilder& builder = run.builder();
   builder.use_software(adapter ? "nemo-2025" : "megatron-core-2025");  // Megatron-Bridge has adapters
   take_core(run, scale, {});
-  need_even_stages(run);
+  need_equal_stages(run);
   RunScale batches;
   take_common(run, names, batches);
   scale.micro = batches.micro;
