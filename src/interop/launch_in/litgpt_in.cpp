@@ -77,8 +77,9 @@ void take_litgpt_sizes(TreeRun& run) {
 void take_litgpt_adapters(TreeRun& run) {
   RunBuilder& builder = run.builder();
   builder.set("lora_rank", std::to_string(run.count("lora_r").value_or(8)), run.find("lora_r"));
-  const Written* const dropout = run.find("lora_dropout");
-  builder.set("lora_dropout", dropout == nullptr ? "0.05" : text_of_values(*dropout), dropout);
+  if (const Written* const dropout = run.find("lora_dropout"))
+    builder.set("lora_dropout", text_of_values(*dropout), dropout);
+  default_lora_dropout(run, nullptr);
   std::string targets;
   for (const auto& [name, linears, by_default] :
        {std::tuple{"lora_query", "q_proj", true}, std::tuple{"lora_key", "k_proj", false},

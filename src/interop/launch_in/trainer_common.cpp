@@ -146,6 +146,12 @@ void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const W
   }
 }
 
+void default_lora_dropout(TreeRun& run, const Written* from) {
+  if (run.has("lora_dropout")) return;
+  run.builder().set("lora_dropout", "0.05", nullptr);
+  run.builder().imply("lora_dropout is 0.05 where it is not written", from);
+}
+
 void take_quantization(TreeRun& run, const TrainerNames& names, bool adapter) {
   RunBuilder& builder = run.builder();
   const Written* four = run.find({"load_in_4bit", "use_qlora", "q_lora", "use_4bit_quantization"});
@@ -214,6 +220,8 @@ bool has_fsdp(const TreeRun& run, const std::string& config_name) {
   return run.has("fsdp") || run.has_below(config_name) || run.has(config_name) || run.has("fsdp_version");
 }
 
+bool has_deepspeed(const TreeRun& run) { return run.has("deepspeed") || run.has_below("deepspeed"); }
+
 // Whether products are of 16 bits without autocast: weights are loaded so, or dequantized so. "auto" is the
 // checkpoint's dtype, which is of 16 bits but for old models.
 bool computes_half(TreeRun& run) {
@@ -227,7 +235,7 @@ bool computes_half(TreeRun& run) {
 void take_sharding(TreeRun& run, RunScale& scale) {
   RunBuilder& builder = run.builder();
   const bool of_trainer = builder.so_far().framework == "Hugging Face Trainer";
-  if (run.has("deepspeed") || run.has_below("deepspeed")) {
+  if (has_deepspeed(run)) {
     take_deepspeed_of(run, "deepspeed", scale);
     if (of_trainer && !builder.value("precision") && !computes_half(run))
       builder.assume(
@@ -305,7 +313,7 @@ void step_loaded_weights(const Written* from, RunBuilder& builder) {
 // transformers loads the weights in this dtype; AdamW steps what is loaded. FSDP makes fp32 main parameters of them, DeepSpeed its own.
 void take_loaded_dtype(TreeRun& run) {
   RunBuilder& builder = run.builder();
-  if (run.has("deepspeed") || run.has_below("deepspeed")) return;
+  if (has_deepspeed(run)) return;
   const Written* dtype = run.find({"torch_dtype", "dtype", "model_dtype"});
   // axolotl loads them in the dtype that it computes in, by default BF16 [axolotl/utils/config/__init__.py,
   // normalize_config].
@@ -393,9 +401,9 @@ LaunchedRun hf_like(TreeRun& run, const TrainerNames& names, bool adapter, const
   take_accumulation(run);
   take_sequence_parallel(run, scale);
   take_loaded_dtype(run);
-  const bool of_engine = run.has("deepspeed") || run.has_below("deepspeed");  // which says it otherwise
+  // take_sharding() says it of DeepSpeed.
   if (builder.so_far().framework == "Hugging Face Trainer" && !builder.value("precision") &&
-      !computes_half(run) && !of_engine)
+      !computes_half(run) && !has_deepspeed(run))
     builder.take_fp32_as_bf16(nullptr);
   take_liger(run);
   take_attention(run);

@@ -40,9 +40,12 @@ void take_deepspeed_of(TreeRun& run, std::string_view name, RunScale& scale);
 void take_common(TreeRun& run, const TrainerNames& names, RunScale& scale);
 void take_adapter(TreeRun& run, const TrainerNames& names, bool adapter, const Written* from,
                   std::int64_t rank_default);
+// The dropout of adapters where the launch writes none, for frameworks that then drop 5% of the inputs.
+void default_lora_dropout(TreeRun& run, const Written* from);
 void take_quantization(TreeRun& run, const TrainerNames& names, bool adapter);
 void take_fsdp_words(TreeRun& run, RunScale& scale, const std::string& config_name);
 bool has_fsdp(const TreeRun& run, const std::string& config_name);
+bool has_deepspeed(const TreeRun& run);
 // The name of a setting whose value names a configuration of accelerate that is not at hand.
 inline const std::string absent_configuration = "absent_configuration";
 // "zero3" of names as trainers ship them: "zero3_bf16.json", "ds_z2_offload_config.json". Empty: none.

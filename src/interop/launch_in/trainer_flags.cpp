@@ -140,7 +140,6 @@ void rename_of_swift(TrainerLaunch& launch) {
   if (!has_flag(written, "fp16") && !has_flag(written, "torch_dtype")) or_default("bf16", "true");
   if (or_default("use_peft", "true") == "true") {
     or_default("lora_rank", "8");
-    or_default("lora_dropout", "0.05");
     or_default("lora_target_modules", "all-linear");
   }
   const auto micro = whole_count(or_default("per_device_train_batch_size", "1"));
@@ -186,7 +185,6 @@ void defaults_of_trl(TrainerLaunch& launch, const FilePlace& at) {
   };
   if (!has_flag(launch.written, "no_gradient_checkpointing")) or_default("gradient_checkpointing", "true");
   if (!has_flag(launch.written, "fp16")) or_default("bf16", "true");
-
   const auto has = [&](std::string_view name) { return has_flag(launch.written, name); };
   const bool has_length = std::any_of(trainer_lengths.begin(), trainer_lengths.end(), has);
   if (!has_length && !are_grpo_words(launch.written)) or_default("max_length", "1024");
@@ -419,10 +417,7 @@ LaunchedRun read_swift_megatron(TrainerLaunch launch, const std::string& file, c
   const TrainerNames names{{"model"}, {"micro_batch_size"}, {"max_length"}, 1,
                            2048,      {"optimizer"},        {"lora_rank"},  {"target_modules"}};
   take_adapter(run, names, adapter, tuner, 8);
-  if (adapter && !run.has("lora_dropout")) {
-    builder.set("lora_dropout", "0.05", nullptr);
-    builder.imply("lora_dropout is 0.05 by default");
-  }
+  if (adapter) default_lora_dropout(run, tuner);
   settle(scale, builder);
   static constexpr LaunchKey own[] = {
       {"packing", LaunchUse::unmodelled, "samples that are packed into sequences"},

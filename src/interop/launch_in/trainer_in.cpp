@@ -363,18 +363,15 @@ LaunchedRun read_trainer_words(TrainerLaunch launch, const std::string& file, co
                            : run.count({"lora_r", "lora_rank", "use_llm_lora"}, "lora_rank").value_or(0) > 0;
   if (adapter && peft != nullptr && peft->name == "use_peft" && !run.has("lora_target_modules"))
     take_targets_of_peft(run.find_path(names.model), builder);
-  // Of TRL, and of the scripts with such a switch [trl/trainer/model_config.py; QwenLM/Qwen, finetune.py;
-  // haotian-liu/LLaVA, llava/train/train.py].
-  if (adapter && peft != nullptr && !run.has("lora_dropout")) {
-    builder.set("lora_dropout", "0.05", nullptr);
-    builder.imply("lora_dropout is 0.05 where it is not written", peft);
-  }
+  // Of TRL, of ms-swift, and of the scripts with such a switch [trl/trainer/model_config.py; ms-swift,
+  // docs, Command-line-parameters; QwenLM/Qwen, finetune.py; haotian-liu/LLaVA, llava/train/train.py].
+  if (adapter && peft != nullptr) default_lora_dropout(run, peft);
   // [trl/trainer/sft_trainer.py, _chunked_cross_entropy_loss: the logits of 256 tokens at a time]
   if (const Written* const loss = run.find("loss_type");
       loss != nullptr && text_of_values(*loss) == "chunked_nll")
     builder.choose("cross_entropy", "linear_fused", loss);
   take_preference_words(run, scale);
-  const bool shards = run.has("deepspeed") || run.has_below("deepspeed") || has_fsdp(run, "fsdp_config");
+  const bool shards = has_deepspeed(run) || has_fsdp(run, "fsdp_config");
   if (launch.alone && !shards)
     builder.assume(
         "DDP, where every GPU holds a full replica: the file does not say how it is launched "
