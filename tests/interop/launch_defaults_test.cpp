@@ -161,6 +161,8 @@ TEST_CASE("defaults: litgpt's command line") {
   const std::string script = files.with(
       "run.sh", "litgpt finetune_lora" + folder + " --config lora.yaml --train.micro_batch_size 2\n");
   files.with("lora.yaml", "precision: bf16-true\ntrain:\n  micro_batch_size: 4\n  global_batch_size: 8\n");
+  const std::string briefly = files.with("brief.sh", "litgpt finetune_lora" + folder + " -c lora.yaml\n");
+  CHECK(value_in(read_launched_run(briefly), "global_batch") == "8");
   const LaunchedRun merged = read_launched_run(script);
   CHECK(value_in(merged, "micro_batch") == "2");
   CHECK(value_in(merged, "global_batch") == "8");

@@ -232,12 +232,12 @@ LaunchedRun read_litgpt_command(const Followed& script, const Program& program, 
   const std::string command = names.empty() ? "" : names[0];
   if (command.starts_with("finetune_adapter"))
     throw InputError(text_of(at),
-                     "litgpt's adapters of prompts are not modelled: LoRA and full fine-tuning are");
+                     fmt::format("{} is not modelled: finetune_lora and finetune_full are", command));
   std::vector<Written> written;
   const auto state = [&](const std::string& name, const std::string& value) {
     written.push_back({name, {value}, fmt::format("litgpt {}", command), at, ""});
   };
-  if (command == "finetune_qlora") {
+  if (command == "finetune_qlora") {  // [litgpt/__main__.py: root_parser.set_defaults]
     state("quantize", "bnb.nf4-dq");
     state("precision", "bf16-true");
   }

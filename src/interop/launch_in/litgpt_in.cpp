@@ -47,7 +47,7 @@ void take_litgpt_sizes(TreeRun& run) {
                  norm != nullptr && text_of_values(*norm) == "RMSNorm" ? "rms_norm" : "layer_norm", norm);
   const Written* const bias = named("bias");
   builder.member("linear_bias", bias == nullptr || is_on(*bias), bias);
-  const Written* const parallel = named("parallel_residual");
+  const Written* const parallel = named("parallel_residual");  // on by default [litgpt/config.py]
   builder.member("residual", parallel == nullptr || is_on(*parallel) ? "parallel" : "sequential", parallel);
   builder.member("positions", "rotary", nullptr);
   builder.member("hidden_dropout", false, nullptr);
@@ -120,7 +120,7 @@ void take_litgpt_weights(TreeRun& run, bool pretrains, bool adapts) {
     if (!text.ends_with("-mixed")) builder.leave_out(*precision, "FP32 products: BF16 is taken");
     if (adapts)
       builder.assume(
-          fmt::format("frozen weights are FP32 with {}: their 2 further bytes each are not counted", text));
+          fmt::format("with {}, litgpt keeps frozen weights in FP32: 2 bytes of each are not counted", text));
   }
   if (const Written* const quantize = run.find("quantize");
       quantize != nullptr && !is_null(*quantize) && text.ends_with("-mixed"))
@@ -149,7 +149,8 @@ LaunchedRun read_litgpt_words(std::vector<Written> written, LitgptCommand comman
                       (command == LitgptCommand::by_settings &&
                        (run.has("lora_r") || run.has("lora_alpha") || run.has("lora_query")));
   take_global(run, scale, {"train.global_batch_size"});
-  // [litgpt/finetune/lora.py, litgpt/finetune/full.py and litgpt/pretrain.py: train]
+  // [litgpt/finetune/full.py and lora.py, setup: train, 16 and 1 sequences; earlier lora.py had 128 and 4.
+  // litgpt/pretrain.py, setup: train, 512 and 4]
   if (!run.has("train.global_batch_size")) {
     scale.global = pretrains ? 512 : 16;
     builder.set("global_batch", std::to_string(*scale.global), nullptr);
@@ -198,7 +199,7 @@ LaunchedRun read_litgpt_words(std::vector<Written> written, LitgptCommand comman
       {"train.*"},
   };
   if (!run.has("train.micro_batch_size")) {
-    scale.micro = pretrains ? 4 : 1;
+    scale.micro = pretrains ? 4 : 1;  // as above
     builder.set("micro_batch", std::to_string(*scale.micro), nullptr);
     builder.imply(fmt::format("train.micro_batch_size is {} where it is not written", *scale.micro));
   }

@@ -55,6 +55,12 @@ bool is_verl(std::string_view name, const std::vector<Written>& written) {
   });
 }
 
+// Returns the long name of a program's short flag, and other words as they are.
+std::string full_flag(std::string_view program, const std::string& word) {
+  if (runs_bridge_recipe(program)) return full_bridge_flag(word);
+  return program == "litgpt" && word == "-c" ? "--config" : word;  // [litgpt/__main__.py]
+}
+
 std::optional<ScriptReader> reader_of(const Program& program, const std::vector<Written>& written,
                                       const std::string& config) {
   if (program.name == "litgpt") return ScriptReader::litgpt;
@@ -227,10 +233,8 @@ ScriptStarts starts_of(const Followed& script, const std::string& file) {
     }
     StartedRun one;
     one.program = std::move(*program);
-    if (runs_bridge_recipe(one.program.name)) {
-      for (shell::Value& word : one.program.arguments)
-        word = shell::Value(full_bridge_flag(word.text()), word.place());
-    }
+    for (shell::Value& word : one.program.arguments)
+      word = shell::Value(full_flag(one.program.name, word.text()), word.place());
     one.written = written_in(script, one.program.arguments, one.extra);
     one.config = configuration_of(one.program, file);
     if (one.config.empty()) one.absent = shown(script, missing_configuration(one.program, file));
