@@ -42,7 +42,7 @@ constexpr auto memory_fields = [](auto& fields, auto& memory) {
   fields.optional("keeps_views", memory.keeps_views);
   fields.optional("keeps_quantized_inputs", memory.keeps_quantized_inputs);
   fields.optional("quantizes_output_layer", memory.quantizes_output_layer);
-  fields.optional("dequantizes_in_two", memory.dequantizes_in_two);
+  fields.optional("dequantizes_through_fp16", memory.dequantizes_through_fp16);
   fields.optional("pads_adapters", memory.pads_adapters);
   fields.optional("cuda_context", memory.cuda_context);
   fields.required("source", memory.source);

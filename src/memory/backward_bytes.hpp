@@ -60,7 +60,7 @@ class BackwardBytes {
       most = std::max(most, weights);
       all += weights;
     }
-    const double each = (op.dequantized_in_two ? 2.0 : 1.0) * static_cast<double>(size_of(Dtype::half));
+    const double each = (op.dequantized_through_fp16 ? 2.0 : 1.0) * static_cast<double>(size_of(Dtype::half));
     return each * Bytes(op.dequantized_apart ? most / op.merged : all);
   }
 

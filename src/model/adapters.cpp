@@ -129,7 +129,7 @@ class Adapting {
     if (is_quantized(lora_.base) && quantizes(op)) {
       op.quantized = weight_bytes(lora_.base);
       op.dequantized_apart = has_linears_apart(original_);
-      op.dequantized_in_two = choices_.dequantizes_in_two;
+      op.dequantized_through_fp16 = choices_.dequantizes_through_fp16;
     }
     const bool of_eight_bits = lora_.base == BaseDtype::int8;
     // A chunked loss saves the gradient of the output layer's input instead of that input.
@@ -139,7 +139,7 @@ class Adapting {
       const bool of_weights =
           save.why == why::weight_gradient || table_[save.value].name == "weight gradient";
       if (op.kind == OpKind::embedding || op.name == "embedding_dropout") continue;
-      if (of_weights && (choices_.keeps_inputs || of_eight_bits) && is_quantized(op)) {
+      if (of_weights && (choices_.keeps_quantized_inputs || of_eight_bits) && is_quantized(op)) {
         saves.push_back({save.value, of_eight_bits ? "bitsandbytes keeps the inputs of 8-bit linears"
                                                    : "bitsandbytes keeps the inputs of 4-bit linears"});
         continue;
@@ -219,7 +219,7 @@ class Adapting {
     hidden.placement = of_experts ? Placement::routed : split ? Placement::whole : Placement::boundary;
     const ValueId inner = table_.value(hidden);
     Op a{.name = names.a, .kind = OpKind::linear, .region = base.region, .inputs = {}, .outputs = {inner}};
-    const bool of_parts = choices_.pads_parts && base.name == "qkv" && !adapters.all;
+    const bool of_parts = choices_.pads_adapters && base.name == "qkv" && !adapters.all;
     const bool padded = of_parts && count < 3;  // the results of all three are as wide as the output
     a.inputs = inputs_of(base, by_columns, of_parts ? 1 : count, names);
     a.reads_gathered = by_columns && table_[a.inputs[0]].placement == Placement::boundary;

@@ -360,6 +360,9 @@ TEST_CASE(
   // The results of two adapters, less the mask and the copy of a second dropped input.
   CHECK(kept(litgpt) - without(&StackMemory::pads_adapters) == (2 * 2 - 1 - 2) * tensor);
   CHECK(kept(litgpt) == without(&StackMemory::copies_context));
+  // Adapters of all three need no padding: only the copies and the masks of two more dropped inputs go.
+  strategy.lora.targets = {"q_proj", "k_proj", "v_proj"};
+  CHECK(kept(litgpt) - without(&StackMemory::pads_adapters) == 2 * (-1 - 2) * tensor);
   strategy.lora.targets = {"q_proj", "v_proj", "o_proj"};
   strategy.lora.dropout = {};
   CHECK(kept(litgpt) - without(&StackMemory::copies_context) == 2 * tensor);
@@ -384,7 +387,7 @@ TEST_CASE("adapters: Lightning quantizes the output layer, and dequantizes by wa
     return account(evaluate(asked)).ranks.front().activations.at_peak.dequantized_weights.count();
   };
   const double twice = dequantized();
-  asked.software.memory.dequantizes_in_two = false;
+  asked.software.memory.dequantizes_through_fp16 = false;
   CHECK(twice == 4.0 * 4096 * 32000);
   CHECK(dequantized() * 2 == twice);
 }

@@ -98,8 +98,8 @@ constexpr double moments_size(const Optimizer& optimizer) {
          (has_second_moment(optimizer.kind) ? size_of(optimizer.exp_avg_sq) : 0);
 }
 
-// Returns how many numbers a parameter a step of Transformer Engine's FusedAdam copies to FP32: moments of
-// FP8 and FP16, moments of BF16 unless both are, and main parameters of FP16 [pytorch/optimizers/
+// Returns how many numbers of each parameter Transformer Engine's FusedAdam copies to FP32 in a step: moments
+// in FP8 or FP16, a moment in BF16 unless both are, and main parameters in FP16 [pytorch/optimizers/
 // fused_adam.py, get_unscaled_state].
 constexpr int widened_state(const Optimizer& optimizer) {
   if (optimizer.kind != OptimizerKind::adam) return 0;

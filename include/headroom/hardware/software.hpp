@@ -91,12 +91,12 @@ struct StackMemory {
   // PyTorch's flash attention writes its result in the order of the queries. Where these lie one head after
   // another, the projection reads a copy.
   bool copies_context = false;
-  // Views of one allocation that are saved keep all of it, as PyTorch's do, at every --detail.
+  // A saved view keeps its whole allocation, as in PyTorch, at every --detail.
   bool keeps_views = false;
   // How frozen linears are quantized and adapted (model/adapters.hpp, AdapterChoices).
   bool keeps_quantized_inputs = false;
   bool quantizes_output_layer = false;
-  bool dequantizes_in_two = false;
+  bool dequantizes_through_fp16 = false;
   bool pads_adapters = false;
   std::optional<Bytes> cuda_context;  // in place of the system's
   std::string source = "None of it is counted, as in K22";

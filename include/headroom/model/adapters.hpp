@@ -9,8 +9,8 @@
 //                 ParallelLinearAdapter, dropout_position pre]
 //   LORA_a        [tokens x in] [in x R] beside an adapted linear; saves the input, after dropout if any
 //   LORA_b        [tokens x R] [R x out]; saves the R numbers of each token
-//   LORA_add      scales the result and adds it to the linear's output. A stack that pads the result first,
-//                 to the width of q, k and v, keeps it [litgpt/lora.py, LoRAQKVLinear.zero_pad]
+//   LORA_add      scales the result and adds it to the linear's output. A stack that first pads the result to
+//                 the width of q, k and v keeps it (AdapterChoices::pads_adapters)
 //
 // Tensor parallelism divides R in LORA_a beside a column-parallel linear. There LORA_a reads, and saves
 // whole, the input that was gathered for the linear. Beside a row-parallel linear, LORA_a divides its input.
@@ -37,17 +37,18 @@ struct AdapterChoices {
   // Adapters are FP32. Each saves a 16-bit copy of its input and of its weights [PEFT, tuners/lora/layer.py,
   // _cast_input_dtype].
   bool autocast = false;
-  // Linears of 4 bits keep their inputs, though nothing needs them [bitsandbytes before its pull request
+  // Frozen linears of 4 bits keep their inputs, though nothing needs them [bitsandbytes before its pull request
   // 1270, autograd/_functions.py, MatMul4Bit]. Linears of 8 bits always do [the same file, MatMul8bitLt].
-  bool keeps_inputs = false;
+  bool keeps_quantized_inputs = false;
   // The output layer is quantized too, unless the embedding is tied to it [Lightning,
   // fabric/plugins/precision/bitsandbytes.py, which replaces every torch.nn.Linear].
   bool quantizes_output_layer = false;
   // Weights are dequantized to FP16 and cast to BF16 from there [the same file, quantize: dtype=torch.half].
-  bool dequantizes_in_two = false;
-  // Adapters of some of q, k and v share one dropped input. Their results are padded by index_copy, which
-  // keeps what it copied [litgpt/lora.py, zero_pad; PyTorch, tools/autograd/derivatives.yaml, index_copy].
-  bool pads_parts = false;
+  bool dequantizes_through_fp16 = false;
+  // Adapters of q, k and v share one dropped input [litgpt/lora.py, LoRAQKVLinear.forward]. Where some of the
+  // three have none, index_copy pads the results of the others and keeps what it copied [the same file,
+  // zero_pad; PyTorch, tools/autograd/derivatives.yaml, index_copy].
+  bool pads_adapters = false;
 };
 
 // Returns the table of a layer with adapters (`adapted`), or of an end of the model, which is only frozen. If

@@ -162,9 +162,9 @@ struct Op {
   bool frozen = false;  // its weights, or its mask, have no gradient
   // Bytes of a quantized weight, dequantized to BF16 at each use; 0: not quantized (model/adapters.hpp).
   Rational quantized{};
-  bool dequantized_apart = false;   // merged linears are separate: one is dequantized at a time
-  bool dequantized_in_two = false;  // to FP16 first, and from there to BF16
-  bool reads_gathered = false;      // its input as an op before it gathered that, which it keeps so
+  bool dequantized_apart = false;         // merged linears are separate: one is dequantized at a time
+  bool dequantized_through_fp16 = false;  // to FP16 first, and from there to BF16
+  bool reads_gathered = false;            // its input as an op before it gathered that, which it keeps so
   SmallOperators operators{};
   bool host_waits = false;            // before it, for numbers that the device has made
   int merged = 1;                     // linears of equal width whose outputs stand side by side in its output

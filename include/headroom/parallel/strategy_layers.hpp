@@ -61,10 +61,10 @@ inline bool autocasts_adapters(const Strategy& strategy, const Software& softwar
 // Returns how a training stack adapts and quantizes the linears of a frozen model.
 inline AdapterChoices adapter_choices(const Strategy& strategy, const Software& software) {
   return {.autocast = autocasts_adapters(strategy, software),
-          .keeps_inputs = software.memory.keeps_quantized_inputs,
+          .keeps_quantized_inputs = software.memory.keeps_quantized_inputs,
           .quantizes_output_layer = software.memory.quantizes_output_layer,
-          .dequantizes_in_two = software.memory.dequantizes_in_two,
-          .pads_parts = software.memory.pads_adapters};
+          .dequantizes_through_fp16 = software.memory.dequantizes_through_fp16,
+          .pads_adapters = software.memory.pads_adapters};
 }
 
 // Returns how a strategy computes the layers of a model on a training stack.
