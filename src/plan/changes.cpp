@@ -154,15 +154,16 @@ void change_policy(Changes& changes, const Request& request) {
   }
 }
 
-void change_batching(Changes& changes, const Strategy& strategy, bool has_experts) {
+void change_batching(Changes& changes, const Request& request) {
+  const Strategy& strategy = request.strategy;
   for (const std::int64_t b : halvings(strategy.micro_batch)) {
     changes.set("micro_batch", b);
   }
   for (const std::int64_t b : {2 * strategy.micro_batch, 4 * strategy.micro_batch}) {
-    changes.set("micro_batch", b);
+    if (b <= request.workload.global_batch / strategy.data_parallel) changes.set("micro_batch", b);
   }
   if (strategy.expert_parallel > 1) changes.set("expert_parallel", strategy.expert_parallel / 2);
-  if (has_experts) changes.set("expert_parallel", 2 * strategy.expert_parallel);
+  if (any_experts(request.model)) changes.set("expert_parallel", 2 * strategy.expert_parallel);
   if (strategy.virtual_pipeline > 1) changes.set("virtual_pipeline", 1);
   if (strategy.pipeline_parallel > 1) {
     for (const std::int64_t m : {2, 3, 4, 6, 8}) {
@@ -243,7 +244,7 @@ std::vector<Edits> changes_on_same_devices(const Request& request) {
   Changes changes;
   change_policy(changes, request);
   change_exchanges(changes, request);
-  change_batching(changes, request.strategy, any_experts(request.model));
+  change_batching(changes, request);
   trade(changes, request);
   for (Edits& change : changes.list) {
     set_group_size(change, request);

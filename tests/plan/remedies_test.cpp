@@ -158,6 +158,17 @@ TEST_CASE("improvements: none where time is not known") {
   CHECK(improvements(account(evaluate(with_both_techniques(gpt3_on_a100()))), 3).empty());
 }
 
+TEST_CASE("changes: no microbatch is larger than a replica's batch, however large that is") {
+  Request request{.model = read_model("llama-3-8b"), .system = read_system("dgx-h100-80g")};
+  request.strategy.micro_batch = 1 << 30;  // four of it are more than a field takes
+  request.workload = {.global_batch = 1 << 30, .sequence = 2048};
+  for (const Edits& change : changes_on_same_devices(request)) {
+    Request changed = request;
+    apply(change, changed.strategy, changed.workload);
+    CHECK(changed.strategy.micro_batch <= request.strategy.micro_batch);
+  }
+}
+
 TEST_CASE("changes: of long sequences more context parallelism, of experts their modules") {
   const auto names = [](const Request& request, const Edit& edit) {
     for (const Edits& change : changes_on_same_devices(request)) {
