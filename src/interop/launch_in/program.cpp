@@ -263,7 +263,7 @@ class Words {
     const bool each = name == "__nproc_per_node" || name == "__num_gpus" || name == "__gpus_per_node" ||
                       name == "__local_worker_num";
     const bool all = name == "__num_processes" || name == "__worker_num";  // of MindSpore's msrun
-    if (program_.launchers.back().starts_with("accelerate"))
+    if (program_.launchers.back().starts_with("accelerate") && name.starts_with("__"))
       program_.options.emplace_back(name.substr(2), value);
     if (name == "__include" || name == "_i") {  // "localhost:0,1@worker-1:0,1"
       const std::string first = value.substr(0, value.find('@'));
