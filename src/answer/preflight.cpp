@@ -135,19 +135,38 @@ void keep_batch(const Request& request, std::vector<Alternative>& changes) {
   }
 }
 
+// The layers of each stage, if the request's stages are of unlike length and no layout says so.
+std::optional<Edits> unstated_stages(const Request& request, Strategy strategy) {
+  const std::int64_t stages = strategy.pipeline_parallel * strategy.virtual_pipeline;
+  if (!strategy.stage_layers.empty() || request.model.layers % stages == 0) return std::nullopt;
+  for (const StagePlace& place : stage_places(request.model, strategy))
+    strategy.stage_layers.push_back(place.layers);
+  return Edits{{"stage_layers", value_of(*find_field("stage_layers"), strategy, {})}};
+}
+
 // Megatron-LM starts stages of unlike length by a layout alone, which the flags of a change must name.
 void name_stages(const Request& request, std::vector<Alternative>& changes) {
   const bool megatron = request.software.launcher == Launcher::megatron_lm ||
                         request.software.launcher == Launcher::megatron_bridge;
   if (!megatron) return;
   for (Alternative& change : changes) {
-    Strategy strategy = change.plan.request.strategy;
-    const std::int64_t stages = strategy.pipeline_parallel * strategy.virtual_pipeline;
-    if (!strategy.stage_layers.empty() || request.model.layers % stages == 0) continue;
-    for (const StagePlace& place : stage_places(request.model, strategy))
-      strategy.stage_layers.push_back(place.layers);
-    change.changes.push_back({{"stage_layers", value_of(*find_field("stage_layers"), strategy, {})}});
+    if (auto stages = unstated_stages(request, change.plan.request.strategy))
+      change.changes.push_back(std::move(*stages));
   }
+}
+
+// Where a job is refused for its unlike stages alone, a layout that states them is the smallest change.
+void state_stages(const PreflightQuestion& question, PreflightReply& reply) {
+  const bool refused = std::any_of(
+      question.run.refusals.begin(), question.run.refusals.end(),
+      [](const LaunchRefusal& refusal) { return contains(refusal.fields, std::string("stage_layers")); });
+  if (!refused || reply.findings.size() != 1 || !reply.estimate) return;
+  const Plan* const plan = std::get_if<Plan>(&reply.estimate->evaluation);
+  if (plan == nullptr) return;
+  auto stages = unstated_stages(plan->request, plan->request.strategy);
+  if (!stages) return;
+  reply.changes.insert(reply.changes.begin(), {.changes = {std::move(*stages)}, .plan = *plan});
+  if (reply.changes.size() > most_changes) reply.changes.resize(most_changes);
 }
 
 // The file says for how many GPUs it is: none of its changes is for another number.
@@ -202,6 +221,7 @@ PreflightReply answer(const PreflightQuestion& question) {
   if (question.run.accumulation || find_setting(question.run, "global_batch") == nullptr)
     keep_batch(request, reply.changes);
   name_stages(request, reply.changes);
+  if (legal && divides) state_stages(question, reply);
   if (question.patched) reply.patch = patch_of(question, reply.changes);
   return reply;
 }

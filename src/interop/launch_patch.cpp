@@ -8,8 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "headroom/core/contains.hpp"
 #include "headroom/core/error.hpp"
+#include "headroom/parallel/layout_text.hpp"
+#include "headroom/parallel/stage_layout.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
 #include "interop/unified_diff.hpp"
 
@@ -109,6 +113,16 @@ Values values_of(const LaunchedRun& run) {
   Values values;
   for (const StrategyField& field : strategy_fields) values[std::string(field.name)] = default_of(field);
   for (const LaunchSetting& setting : run.strategy) values[setting.field] = setting.value;
+  // A layout in Megatron-Core's words also says how many virtual stages a rank has.
+  std::string& stages = values.at("stage_layers");
+  if (megatron_stages(stages)) {
+    Strategy strategy;
+    Workload workload;
+    apply({"pipeline_parallel", values.at("pipeline_parallel")}, strategy, workload);
+    apply(Edit{"stage_layers", stages}, strategy, workload);
+    stages = value_of(*find_field("stage_layers"), strategy, workload);
+    values.at("virtual_pipeline") = value_of(*find_field("virtual_pipeline"), strategy, workload);
+  }
   return values;
 }
 
@@ -261,18 +275,24 @@ class Patcher {
     return line;
   }
 
-  // Takes a setting out that is alone in its line, or its words out of the line.
   bool remove(const Edit& edit, const LaunchSetting& setting) {
+    auto lines = lines_without(setting);
+    return lines && try_lines(edit, std::move(*lines));
+  }
+
+  // Takes a setting out that is alone in its line, or its words out of the line. Nothing if it is not found.
+  [[nodiscard]] std::optional<Lines> lines_without(const LaunchSetting& setting) const {
     const std::size_t line = line_of(setting);
+    if (line >= lines_.size()) return std::nullopt;
     const std::size_t at = lines_[line].find(setting.written);
-    if (at == std::string::npos) return false;
+    if (at == std::string::npos) return std::nullopt;
     Lines lines = lines_;
     std::string& left = lines[line];
     left.erase(at, setting.written.size());
     if (at < left.size() && left[at] == ' ') left.erase(at, 1);
     if (left.find_first_not_of(" \t\r\n\\,") == std::string::npos)
       lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(line));
-    return try_lines(edit, std::move(lines));
+    return lines;
   }
 
   // In a setting that stands for another field, too: torchtitan's data_parallel_shard_degree.
@@ -288,16 +308,41 @@ class Patcher {
   // As a setting of its own beside another of the file.
   bool add(const Edit& edit) {
     if (edit.value == default_of(*find_field(edit.field))) return false;
+    if (edit.field == "stage_layers") return add_layout(edit);
     return std::any_of(run_.strategy.begin(), run_.strategy.end(), [&](const LaunchSetting& beside) {
       return is_in_file(beside) && add_beside(edit, beside);
     });
+  }
+
+  // As Megatron-Core's layout. It also says how many virtual stages a rank has: no other flag may stand beside
+  // it [Megatron-LM, training/arguments.py:928].
+  bool add_layout(const Edit& edit) {
+    const LaunchSetting* const pipeline = setting_of("pipeline_parallel");
+    Strategy strategy;
+    Workload workload;
+    if (!has_flags() || pipeline == nullptr || !apply(edit, strategy, workload).empty()) return false;
+    const Lines before = lines_;
+    if (const LaunchSetting* const virtual_stages = setting_of("virtual_pipeline")) {
+      auto lines = lines_without(*virtual_stages);
+      if (!lines) return false;
+      lines_ = std::move(*lines);
+    }
+    const std::string layout = megatron_layout(strategy.stage_layers, run_.model->mtp_layers);
+    // Bars end a command where they are not quoted; between quotes, others would become part of the value.
+    for (const std::string_view quote : {"", "\""}) {
+      const std::string flag = fmt::format("--pipeline-model-parallel-layout {0}{1}{0}", quote, layout);
+      if (add_flag(edit, flag, *pipeline, line_of(*pipeline))) return true;
+    }
+    lines_ = before;
+    return false;
   }
 
   bool add_beside(const Edit& edit, const LaunchSetting& beside) {
     const std::size_t line = line_of(beside);
     const FieldNames* const names = names_of(edit.field);
     if (line >= lines_.size() || names == nullptr) return false;
-    if (beside.written.starts_with("--")) return has_flags() && add_flag(edit, *names, beside, line);
+    if (beside.written.starts_with("--"))
+      return has_flags() && add_flag(edit, flag_of(edit, *names), beside, line);
     if (!is_tree()) return false;  // overrides on a command line have groups, which a key must be in
     return std::any_of(names->keys.begin(), names->keys.end(), [&](std::string_view key) {
       const std::vector<std::string> words = value_words(edit.value);
@@ -317,11 +362,15 @@ class Patcher {
            source_.ends_with(".json");
   }
 
-  bool add_flag(const Edit& edit, const FieldNames& names, const LaunchSetting& beside, std::size_t line) {
+  static std::string flag_of(const Edit& edit, const FieldNames& names) {
     const std::string flag_name = "--" + std::string(names.megatron);
-    std::string added = edit.value == "yes" ? flag_name : flag_name + " " + edit.value;
     if (edit.field == "recompute" && edit.value == "full")
-      added += " --recompute-method uniform --recompute-num-layers 1";
+      return flag_name + " full --recompute-method uniform --recompute-num-layers 1";
+    return edit.value == "yes" ? flag_name : flag_name + " " + edit.value;
+  }
+
+  bool add_flag(const Edit& edit, const std::string& added, const LaunchSetting& beside, std::size_t line) {
+    if (line >= lines_.size()) return false;
     const std::string& old = lines_[line];
     const std::string flag = beside.written.substr(0, beside.written.find(' '));
     const std::size_t at = old.find(flag);

@@ -77,6 +77,38 @@ TEST_CASE("a policy of recomputation does not leave what belongs to another one"
   CHECK(patched("", {{"recompute", "full"}}));
 }
 
+TEST_CASE("uneven stages become a layout in the place of the flag of virtual stages") {
+  const auto patched = [](const std::string& script, const Edits& edits) {
+    const LaunchOptions options{.text = script};
+    return patched_launch("run.sh", read_launched_run("run.sh", options), options, edits).value_or("");
+  };
+  const std::string model =
+      "--num-layers 30 --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 "
+      "--max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 --bf16 ";
+  const std::string start = "torchrun --nproc_per_node 8 pretrain_gpt.py " + model;
+  const std::string pipeline = "--pipeline-model-parallel-size ";
+  const std::string layout = "--pipeline-model-parallel-layout ";
+  CHECK(patched(start + pipeline + "4\n", {{"stage_layers", "7,8,8,7"}}) ==
+        start + layout + "\"Et*7|(t*8|)*2,t*7,L\" " + pipeline + "4\n");
+  const auto is_refused = [](const std::string& script) {
+    return !read_launched_run("run.sh", LaunchOptions{.text = script}).refusals.empty();
+  };
+  CHECK(is_refused(start + pipeline + "4\n"));
+  CHECK_FALSE(is_refused(patched(start + pipeline + "4\n", {{"stage_layers", "7,8,8,7"}})));
+  // Nothing may be quoted between quotes.
+  const std::string variable = "\"\ntorchrun --nproc_per_node 8 pretrain_gpt.py " + model + "$PARALLEL\n";
+  CHECK(patched("PARALLEL=\"" + pipeline + "4" + variable, {{"stage_layers", "7,8,8,7"}}) ==
+        "PARALLEL=\"" + layout + "Et*7|(t*8|)*2,t*7,L " + pipeline + "4" + variable);
+  const std::string virtual_stages = "--num-virtual-stages-per-pipeline-rank 2 ";
+  CHECK(patched(start + virtual_stages + pipeline + "4\n", {{"stage_layers", "3,4*6,3"}}) ==
+        start + layout + "\"Et*3|(t*4|)*6,t*3,L\" " + pipeline + "4\n");
+  CHECK(patched(start + pipeline + "4\n", {{"virtual_pipeline", "2"}, {"stage_layers", "3,4*6,3"}}) ==
+        start + layout + "\"Et*3|(t*4|)*6,t*3,L\" " + pipeline + "4\n");
+  // The other flags of stages exclude a layout.
+  CHECK(patched(start + pipeline + "4 --decoder-first-pipeline-num-layers 6\n",
+                {{"stage_layers", "7,8,8,7"}}) == "");
+}
+
 TEST_CASE("a strategy that the file cannot say has no patch") {
   CHECK(patch("axolotl-qlora.yaml", {{"pipeline_parallel", "2"}}).empty());
   CHECK(patch("axolotl-qlora.yaml", {{"micro_batch", "4"}}).empty());  // it states accumulation

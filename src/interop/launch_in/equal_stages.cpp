@@ -48,7 +48,7 @@ void RunBuilder::finish_stages() {
                                   : embedding       ? " and the embedding"
                                   : loss            ? " and the loss"
                                                     : "";
-    refuse({.fields = {"pipeline_parallel", "virtual_pipeline"},
+    refuse({.fields = {"pipeline_parallel", "virtual_pipeline", "stage_layers"},
             .rule = fmt::format("must divide the {} layers{} into equal stages ({} % {} = {})",
                                 run_.model->layers, ends, layers, *stages, layers % *stages),
             .source = "Megatron-LM, core/transformer/transformer_block.py, get_num_layers_to_build",
