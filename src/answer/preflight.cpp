@@ -66,17 +66,24 @@ std::vector<BrokenRule> rules_broken(const PreflightQuestion& question, std::vec
   return broken;
 }
 
-std::vector<PreflightFinding> findings_of(const PreflightQuestion& question,
-                                          const std::vector<BrokenRule>& broken) {
-  std::vector<PreflightFinding> findings;
-  for (const Problem& problem : question.problems) findings.push_back(finding(question, problem, {}));
+// What the framework refuses in the file, but where a flag of the command line took the place of a setting.
+std::vector<LaunchRefusal> refusals_of(const PreflightQuestion& question) {
   std::vector<LaunchRefusal> refusals = question.run.refusals;
   if (auto refusal = batch_refusal(question.run, question.request.strategy.data_parallel))
     refusals.push_back(std::move(*refusal));
+  std::erase_if(refusals, [&](const LaunchRefusal& refusal) {
+    return !std::all_of(refusal.fields.begin(), refusal.fields.end(),
+                        [&](const std::string& field) { return is_as_read(question, field); });
+  });
+  return refusals;
+}
+
+std::vector<PreflightFinding> findings_of(const PreflightQuestion& question,
+                                          const std::vector<LaunchRefusal>& refusals,
+                                          const std::vector<BrokenRule>& broken) {
+  std::vector<PreflightFinding> findings;
+  for (const Problem& problem : question.problems) findings.push_back(finding(question, problem, {}));
   for (const LaunchRefusal& refusal : refusals) {
-    if (!std::all_of(refusal.fields.begin(), refusal.fields.end(),
-                     [&](const std::string& field) { return is_as_read(question, field); }))
-      continue;
     findings.push_back({.problem = {.where = refusal.fields.front(), .rule = refusal.rule},
                         .written = refusal.written,
                         .at = refusal.at,
@@ -156,17 +163,33 @@ void name_stages(const Request& request, std::vector<Alternative>& changes) {
 }
 
 // Where a job is refused for its unlike stages alone, a layout that states them is the smallest change.
-void state_stages(const PreflightQuestion& question, PreflightReply& reply) {
-  const bool refused = std::any_of(
-      question.run.refusals.begin(), question.run.refusals.end(),
-      [](const LaunchRefusal& refusal) { return contains(refusal.fields, std::string("stage_layers")); });
-  if (!refused || reply.findings.size() != 1 || !reply.estimate) return;
-  const Plan* const plan = std::get_if<Plan>(&reply.estimate->evaluation);
+void state_stages(const std::vector<LaunchRefusal>& refusals, PreflightReply& reply) {
+  const bool alone = reply.findings.size() == 1 && refusals.size() == 1 &&
+                     contains(refusals.front().fields, std::string("stage_layers"));
+  const Plan* const plan = alone && reply.estimate ? std::get_if<Plan>(&reply.estimate->evaluation) : nullptr;
   if (plan == nullptr) return;
   auto stages = unstated_stages(plan->request, plan->request.strategy);
   if (!stages) return;
   reply.changes.insert(reply.changes.begin(), {.changes = {std::move(*stages)}, .plan = *plan});
   if (reply.changes.size() > most_changes) reply.changes.resize(most_changes);
+}
+
+// Whether a change gives another value to a setting of everything that the framework refuses.
+bool mends(const Alternative& change, const std::vector<LaunchRefusal>& refusals) {
+  return std::all_of(refusals.begin(), refusals.end(), [&](const LaunchRefusal& refusal) {
+    return std::any_of(change.changes.begin(), change.changes.end(), [&](const Edits& edits) {
+      return std::any_of(edits.begin(), edits.end(),
+                         [&](const Edit& edit) { return contains(refusal.fields, edit.field); });
+    });
+  });
+}
+
+// Keeps the changes with which the job starts, if there are any.
+void keep_mending(const std::vector<LaunchRefusal>& refusals, PreflightReply& reply) {
+  const auto does = [&](const Alternative& change) { return mends(change, refusals); };
+  if (reply.changes.empty()) return;
+  reply.mended = std::any_of(reply.changes.begin(), reply.changes.end(), does);
+  if (reply.mended) std::erase_if(reply.changes, [&](const Alternative& change) { return !does(change); });
 }
 
 // The file says for how many GPUs it is: none of its changes is for another number.
@@ -206,7 +229,9 @@ PreflightOutcome outcome_of(const PreflightReply& reply) {
 PreflightReply answer(const PreflightQuestion& question) {
   Request request = question.request;
   const std::vector<BrokenRule> broken = rules_broken(question, request.insisted);
-  PreflightReply reply{.file = question.file, .run = question.run, .findings = findings_of(question, broken)};
+  const std::vector<LaunchRefusal> refusals = refusals_of(question);
+  PreflightReply reply{
+      .file = question.file, .run = question.run, .findings = findings_of(question, refusals, broken)};
   const std::int64_t replica =
       devices(request.strategy) / std::max<std::int64_t>(request.strategy.data_parallel, 1);
   const bool divides = question.devices % replica == 0;
@@ -221,7 +246,8 @@ PreflightReply answer(const PreflightQuestion& question) {
   if (question.run.accumulation || find_setting(question.run, "global_batch") == nullptr)
     keep_batch(request, reply.changes);
   name_stages(request, reply.changes);
-  if (legal && divides) state_stages(question, reply);
+  if (legal && divides) state_stages(refusals, reply);
+  keep_mending(refusals, reply);
   if (question.patched) reply.patch = patch_of(question, reply.changes);
   return reply;
 }

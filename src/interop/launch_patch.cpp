@@ -45,6 +45,11 @@ std::string indent_of(std::string_view line) {
   return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
 }
 
+bool is_continued(std::string_view line) {
+  const std::size_t last = line.find_last_not_of(" \t\r\n");
+  return last != std::string_view::npos && line[last] == '\\';
+}
+
 // The names of variables in a line: "$TP", "${TP:-8}".
 std::vector<std::string> variables_in(std::string_view line) {
   std::vector<std::string> names;
@@ -314,8 +319,8 @@ class Patcher {
     });
   }
 
-  // As Megatron-Core's layout. It also says how many virtual stages a rank has: no other flag may stand beside
-  // it [Megatron-LM, training/arguments.py:928].
+  // As Megatron-Core's layout. It also says how many virtual stages a rank has: no other flag may stand
+  // beside it [Megatron-LM, training/arguments.py:928].
   bool add_layout(const Edit& edit) {
     const LaunchSetting* const pipeline = setting_of("pipeline_parallel");
     Strategy strategy;
@@ -376,8 +381,7 @@ class Patcher {
     const std::size_t at = old.find(flag);
     if (at == std::string::npos) return false;
     if (indent_of(old).size() == at) {
-      const std::size_t last = old.find_last_not_of(" \t\r\n");
-      const bool continued = last != std::string::npos && old[last] == '\\';
+      const bool continued = is_continued(old) || (line > 0 && is_continued(lines_[line - 1]));
       Lines lines = lines_;
       lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(line),
                    indent_of(old) + added + (continued ? " \\\n" : "\n"));

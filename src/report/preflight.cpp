@@ -41,6 +41,7 @@ std::string effect_of(const Alternative& change, const Plan* now) {
 }
 
 std::string changes_heading(const PreflightReply& reply) {
+  if (!reply.mended) return "Changes that would help most once the job starts:";
   switch (outcome_of(reply)) {
     case PreflightOutcome::refused:
     case PreflightOutcome::without_model:
@@ -173,6 +174,7 @@ std::string preflight_json(const PreflightReply& reply) {
   if (reply.estimated_devices) json["estimated_devices"] = *reply.estimated_devices;
   if (reply.estimate) json["estimate"] = estimate_json(*reply.estimate);
   json["changes"] = changes_json(reply.changes);
+  json["mended"] = reply.mended;
   if (reply.patch) {
     json["patch"] = {{"changes", change_texts(reply.changes[reply.patch->change])},
                      {"diff", reply.patch->diff}};
@@ -183,7 +185,8 @@ std::string preflight_json(const PreflightReply& reply) {
 std::string patch_note(const PreflightReply& reply) {
   if (reply.patch) {
     const Alternative& change = reply.changes[reply.patch->change];
-    return fmt::format("the patch is {}: {}", changes_text(change), effect_of(change, plan_of(reply)));
+    return fmt::format("the patch is {}: {}{}", changes_text(change), effect_of(change, plan_of(reply)),
+                       reply.mended ? "" : "; it does not mend what is refused");
   }
   if (reply.changes.empty()) return "no patch: no change was found that helps";
   const Plan* const plan = plan_of(reply);

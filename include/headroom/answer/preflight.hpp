@@ -65,6 +65,8 @@ struct PreflightReply {
   // Up to three changes that matter most, the best first: those that make it legal and fit, or make it fit,
   // or make it faster. Each was evaluated.
   std::vector<Alternative> changes;
+  // False if the framework refuses the job with each of the changes, too: a setting is at fault that they leave.
+  bool mended = true;
   // Of the change with the fewest fields that the file's text can be given, if a patch was asked for.
   std::optional<PreflightPatch> patch;
 };
