@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,52 +14,21 @@
 #include "headroom/parallel/layout_text.hpp"
 #include "headroom/parallel/stage_layout.hpp"
 #include "headroom/parallel/strategy_fields.hpp"
+#include "interop/launch_lines.hpp"
 #include "interop/unified_diff.hpp"
 
 namespace headroom {
 namespace {
 
-using Lines = std::vector<std::string>;
-
-std::string text_of(const Lines& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line;
-  return text;
-}
-
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
-
-// Where a word stands whole, at or after `from`; npos if it does not.
-std::size_t find_word(std::string_view line, std::string_view word, std::size_t from = 0) {
-  if (word.empty()) return std::string_view::npos;
-  for (std::size_t at = line.find(word, from); at != std::string_view::npos; at = line.find(word, at + 1)) {
-    const bool starts = at == 0 || !in_word(line[at - 1]);
-    const std::size_t end = at + word.size();
-    if (starts && (end == line.size() || !in_word(line[end]))) return at;
+// A run without what depends on where its settings stand.
+LaunchedRun without_places(LaunchedRun run) {
+  run.remarks.clear();
+  for (auto* const settings : {&run.strategy, &run.stack}) {
+    for (LaunchSetting& setting : *settings) setting.at = {};
   }
-  return std::string_view::npos;
-}
-
-std::string indent_of(std::string_view line) {
-  return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
-}
-
-bool is_continued(std::string_view line) {
-  const std::size_t last = line.find_last_not_of(" \t\r\n");
-  return last != std::string_view::npos && line[last] == '\\';
-}
-
-// The names of variables in a line: "$TP", "${TP:-8}".
-std::vector<std::string> variables_in(std::string_view line) {
-  std::vector<std::string> names;
-  for (std::size_t at = line.find('$'); at != std::string_view::npos; at = line.find('$', at + 1)) {
-    std::size_t start = at + 1;
-    if (start < line.size() && line[start] == '{') ++start;
-    std::size_t end = start;
-    while (end < line.size() && in_word(line[end]) && line[end] != '.') ++end;
-    if (end > start) names.emplace_back(line.substr(start, end - start));
-  }
-  return names;
+  for (LaunchRefusal& refusal : run.refusals) refusal.at = {};
+  if (run.stated_batch) run.stated_batch->at = {};
+  return run;
 }
 
 // What a value is called in files: a patch is read again, so that a word too many does no harm.
@@ -140,8 +108,13 @@ std::string name_in(const LaunchSetting& setting) {
 // Tries texts of a file until one reads as wanted.
 class Patcher {
  public:
-  Patcher(std::string source, LaunchOptions options, const LaunchedRun& run, const Edits& edits)
-      : source_(std::move(source)), options_(std::move(options)), run_(run), before_(values_of(run)) {
+  Patcher(std::string source, std::string text, LaunchOptions options, const LaunchedRun& run,
+          const Edits& edits)
+      : source_(std::move(source)),
+        text_(std::move(text)),
+        options_(std::move(options)),
+        run_(run),
+        before_(values_of(run)) {
     for (const Edit& edit : edits) edited_.insert(edit.field);
     // Follow from other fields, or are set by a framework together with them.
     edited_.insert({"data_parallel", "schedule", "microbatch_group_size"});
@@ -165,11 +138,12 @@ class Patcher {
   bool holds(const Edits& edits) const {
     const std::string text = text_of(lines_);
     return std::all_of(edits.begin(), edits.end(),
-                       [&](const Edit& edit) { return reads_as(edit, text, true); });
+                       [&](const Edit& edit) { return reads_as(edit, text, true); }) &&
+           others_stay(text);
   }
 
-  void start(std::string_view text) {
-    const std::vector<std::string_view> lines = ended_lines(text);
+  void start() {
+    const std::vector<std::string_view> lines = ended_lines(text_);
     lines_.assign(lines.begin(), lines.end());
   }
   [[nodiscard]] std::string text() const { return text_of(lines_); }
@@ -212,6 +186,27 @@ class Patcher {
              });
     } catch (const InputError&) {
       return false;
+    }
+  }
+
+  // Whether the script's other runs, with which this one may share variables, start as before.
+  bool others_stay(const std::string& text) const {
+    constexpr std::size_t most_runs = 20;
+    if (run_.runs > most_runs) return false;
+    for (std::size_t other = 1; other <= run_.runs; ++other) {
+      if (other != options_.run && other_run(other, text) != other_run(other, text_)) return false;
+    }
+    return true;
+  }
+
+  std::optional<LaunchedRun> other_run(std::size_t other, const std::string& text) const {
+    LaunchOptions options = options_;
+    options.run = other;
+    options.text = text;
+    try {
+      return without_places(read_launched_run(source_, options));
+    } catch (const InputError&) {
+      return std::nullopt;
     }
   }
 
@@ -280,24 +275,14 @@ class Patcher {
     return line;
   }
 
+  // Takes a setting out that is alone in its line, or its words out of the line.
   bool remove(const Edit& edit, const LaunchSetting& setting) {
-    auto lines = lines_without(setting);
-    return lines && try_lines(edit, std::move(*lines));
-  }
-
-  // Takes a setting out that is alone in its line, or its words out of the line. Nothing if it is not found.
-  [[nodiscard]] std::optional<Lines> lines_without(const LaunchSetting& setting) const {
     const std::size_t line = line_of(setting);
-    if (line >= lines_.size()) return std::nullopt;
     const std::size_t at = lines_[line].find(setting.written);
-    if (at == std::string::npos) return std::nullopt;
+    if (at == std::string::npos) return false;
     Lines lines = lines_;
-    std::string& left = lines[line];
-    left.erase(at, setting.written.size());
-    if (at < left.size() && left[at] == ' ') left.erase(at, 1);
-    if (left.find_first_not_of(" \t\r\n\\,") == std::string::npos)
-      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(line));
-    return lines;
+    erase_words(lines, line, at, setting.written.size());
+    return try_lines(edit, std::move(lines));
   }
 
   // In a setting that stands for another field, too: torchtitan's data_parallel_shard_degree.
@@ -319,27 +304,49 @@ class Patcher {
     });
   }
 
-  // As Megatron-Core's layout. It also says how many virtual stages a rank has: no other flag may stand
-  // beside it [Megatron-LM, training/arguments.py:928].
+  // As Megatron-Core's layout, in the place of the flag of virtual stages, which it gives too. The flags
+  // that count the ends as layers exclude it [Megatron-LM, training/arguments.py:928;
+  // core/transformer/transformer_config.py:2251].
   bool add_layout(const Edit& edit) {
     const LaunchSetting* const pipeline = setting_of("pipeline_parallel");
     Strategy strategy;
     Workload workload;
     if (!has_flags() || pipeline == nullptr || !apply(edit, strategy, workload).empty()) return false;
-    const Lines before = lines_;
-    if (const LaunchSetting* const virtual_stages = setting_of("virtual_pipeline")) {
-      auto lines = lines_without(*virtual_stages);
-      if (!lines) return false;
-      lines_ = std::move(*lines);
-    }
     const std::string layout = megatron_layout(strategy.stage_layers, run_.model->mtp_layers);
-    // Bars end a command where they are not quoted; between quotes, others would become part of the value.
-    for (const std::string_view quote : {"", "\""}) {
+    const Lines before = lines_;
+    erase_switch(lines_, "--account-for-embedding-in-pipeline-split");
+    erase_switch(lines_, "--account-for-loss-in-pipeline-split");
+    const LaunchSetting* const virtual_stages = setting_of("virtual_pipeline");
+    const auto takes = [&](std::string_view quote) {
       const std::string flag = fmt::format("--pipeline-model-parallel-layout {0}{1}{0}", quote, layout);
-      if (add_flag(edit, flag, *pipeline, line_of(*pipeline))) return true;
-    }
+      return virtual_stages != nullptr ? put_in_place_of(*virtual_stages, edit, flag)
+                                       : add_flag(edit, flag, *pipeline, line_of(*pipeline));
+    };
+    // A bar ends a command unless it is quoted. Within quotes it is quoted already: more would end them, or
+    // become a part of the value where no shell reads it again. Only a shell that drops or refuses patterns
+    // of no file needs them there.
+    const bool drops_patterns = std::any_of(lines_.begin(), lines_.end(), [](const std::string& line) {
+      return line.find("nullglob") != std::string::npos || line.find("failglob") != std::string::npos;
+    });
+    if (drops_patterns ? takes("\"") : takes("") || takes("\"") || takes("'")) return true;
     lines_ = before;
     return false;
+  }
+
+  // Puts a flag in the place of a setting's flag and value, which stand in one line.
+  bool put_in_place_of(const LaunchSetting& setting, const Edit& edit, const std::string& flag) {
+    const std::size_t line = line_of(setting);
+    if (line >= lines_.size()) return false;
+    const std::string& old = lines_[line];
+    const std::string name = setting.written.substr(0, setting.written.find_first_of(" ="));
+    const std::size_t at = old.find(name);
+    if (at == std::string::npos) return false;
+    const std::size_t value = old.find_first_not_of(" =\t", at + name.size());
+    const std::size_t end = std::min(old.find_first_of(" \t\r\n\\\"')", value), old.size());
+    if (value >= end) return false;
+    Lines lines = lines_;
+    lines[line].replace(at, end - at, flag);
+    return try_lines(edit, std::move(lines));
   }
 
   bool add_beside(const Edit& edit, const LaunchSetting& beside) {
@@ -384,7 +391,7 @@ class Patcher {
       const bool continued = is_continued(old) || (line > 0 && is_continued(lines_[line - 1]));
       Lines lines = lines_;
       lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(line),
-                   indent_of(old) + added + (continued ? " \\\n" : "\n"));
+                   fmt::format("{}{}{}{}", indent_of(old), added, continued ? " \\" : "", line_end(old)));
       if (try_lines(edit, std::move(lines))) return true;
     }
     Lines lines = lines_;
@@ -406,13 +413,15 @@ class Patcher {
     const bool number = word.find_first_not_of("0123456789") == std::string::npos;
     if (number) std::erase_if(sign, [at = std::size_t{0}](char c) mutable { return at++ > 0 && c == '"'; });
     const bool json = at > 0 && old[at - 1] == '"';
-    const std::string added = old.substr(0, at) + key + sign + word + (json ? "," : "") + "\n";
+    const std::string added =
+        old.substr(0, at) + key + sign + word + (json ? "," : "") + std::string(line_end(old));
     Lines lines = lines_;
     lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(line), added);
     return try_lines(edit, std::move(lines));
   }
 
   std::string source_;
+  std::string text_;
   LaunchOptions options_;
   const LaunchedRun& run_;
   Values before_;
@@ -433,11 +442,10 @@ std::optional<std::string> patched_launch(const std::string& source, const Launc
                          return edit.field == "micro_batch" || edit.field == "data_parallel";
                        });
   if (cuts || batches) return std::nullopt;
-  Patcher patcher(source, options, run, edits);
-  const std::string text = options.text ? *options.text : launch_text(source);
+  Patcher patcher(source, options.text ? *options.text : launch_text(source), options, run, edits);
   // A file may be read only once some of the edits are made, so that their order matters.
   for (Edits order : {edits, Edits(edits.rbegin(), edits.rend())}) {
-    patcher.start(text);
+    patcher.start();
     if (std::all_of(order.begin(), order.end(), [&](const Edit& edit) { return patcher.make(edit); }) &&
         patcher.holds(edits))
       return patcher.text();

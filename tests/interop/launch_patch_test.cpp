@@ -104,9 +104,62 @@ TEST_CASE("uneven stages become a layout in the place of the flag of virtual sta
         start + layout + "\"Et*3|(t*4|)*6,t*3,L\" " + pipeline + "4\n");
   CHECK(patched(start + pipeline + "4\n", {{"virtual_pipeline", "2"}, {"stage_layers", "3,4*6,3"}}) ==
         start + layout + "\"Et*3|(t*4|)*6,t*3,L\" " + pipeline + "4\n");
+  const std::string stages_of_2 = layout + "\"Et*3|(t*4|)*6,t*3,L\"";
+  CHECK(patched(start + pipeline + "4 --num-virtual-stages-per-pipeline-rank=2\n",
+                {{"stage_layers", "3,4*6,3"}}) == start + pipeline + "4 " + stages_of_2 + "\n");
+  CHECK(patched("VP=2\n" + start + pipeline + "4 \\\n  --num-virtual-stages-per-pipeline-rank $VP  # two\n",
+                {{"stage_layers", "3,4*6,3"}}) ==
+        "VP=2\n" + start + pipeline + "4 \\\n  " + stages_of_2 + "  # two\n");
+  const std::string apart = start + pipeline + "4 --num-virtual-stages-per-pipeline-rank \\\n  2\n";
+  CHECK(patched(apart, {{"stage_layers", "3,4*6,3"}}) == "");
+  const std::string ends = "--account-for-embedding-in-pipeline-split ";
+  CHECK(patched(start + ends + pipeline + "4\n", {{"stage_layers", "7,8,8,7"}}) ==
+        start + layout + "\"Et*7|(t*8|)*2,t*7,L\" " + pipeline + "4\n");
+  // A shell that reads a text twice needs quotes in it.
+  const std::string twice = "CMD=\"" + start;
+  CHECK(patched(twice + pipeline + "4\"\neval $CMD\n", {{"stage_layers", "7,8,8,7"}}) ==
+        twice + layout + "'Et*7|(t*8|)*2,t*7,L' " + pipeline + "4\"\neval $CMD\n");
+  const std::string dropping = "shopt -s nullglob\nARGS=\"" + model + pipeline + "4\"\n";
+  CHECK(patched(dropping + "torchrun --nproc_per_node 8 pretrain_gpt.py $ARGS\n",
+                {{"stage_layers", "7,8,8,7"}}) == "");
   // The other flags of stages exclude a layout.
   CHECK(patched(start + pipeline + "4 --decoder-first-pipeline-num-layers 6\n",
                 {{"stage_layers", "7,8,8,7"}}) == "");
+}
+
+TEST_CASE("a patch leaves the other runs of a script as they were") {
+  const std::string settings =
+      " --hidden-size 4096 --num-attention-heads 32 --seq-length 2048 --max-position-embeddings 2048 "
+      "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 --bf16 ";
+  const auto run = [&](const std::string& layers, const std::string& parallel) {
+    return "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers " + layers + settings + parallel + "\n";
+  };
+  const auto patched = [](const std::string& script) {
+    const LaunchOptions options{.text = script};
+    const LaunchedRun read = read_launched_run("run.sh", options);
+    CHECK(read.runs == 2);
+    return patched_launch("run.sh", read, options, {{"pipeline_parallel", "2"}});
+  };
+  const std::string four = "--pipeline-model-parallel-size 4";
+  CHECK(patched(run("24", four) + run("32", four)) ==
+        run("24", "--pipeline-model-parallel-size 2") + run("32", four));
+  CHECK_FALSE(patched("P=4\n" + run("24", "--pipeline-model-parallel-size $P") +
+                      run("32", "--pipeline-model-parallel-size $P")));
+}
+
+TEST_CASE("a command ends a line earlier without its last setting, and lines keep their ends") {
+  const auto patched = [](const std::string& end) {
+    const std::string text =
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --bf16 "
+        "--num-attention-heads 32 --seq-length 2048 --max-position-embeddings 2048 --vocab-size 32000 \\" +
+        end + "  --micro-batch-size 2 --global-batch-size 64 \\" + end + "  --use-distributed-optimizer" +
+        end;
+    const LaunchOptions options{.text = text};
+    const LaunchedRun run = read_launched_run("run.sh", options);
+    return patched_launch("run.sh", run, options, {{"data_sharding", "none"}}).value_or("");
+  };
+  CHECK(patched("\n").ends_with(" \\\n  --micro-batch-size 2 --global-batch-size 64\n"));
+  CHECK(patched("\r\n").ends_with(" \\\r\n  --micro-batch-size 2 --global-batch-size 64\r\n"));
 }
 
 TEST_CASE("a strategy that the file cannot say has no patch") {

@@ -15,6 +15,7 @@ namespace headroom {
 struct HubAssumption {
   std::string field;  // field of the model file, with dots, that it is about; empty: several
   std::string sentence;
+  friend bool operator==(const HubAssumption&, const HubAssumption&) = default;
 };
 
 struct ImportedModel {

@@ -100,6 +100,7 @@ struct LaunchedRun {
   std::vector<LaunchRemark> remarks;
   std::vector<LaunchRefusal> refusals;
   std::optional<StatedBatch> stated_batch;
+  std::size_t runs = 1;  // that its script starts: LaunchOptions::run says which one this is
   friend bool operator==(const LaunchedRun&, const LaunchedRun&) = default;
 };
 

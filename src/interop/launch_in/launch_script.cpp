@@ -366,6 +366,7 @@ LaunchedRun read_launch_script(std::string_view text, const std::string& file, c
     throw InputError(file,
                      fmt::format("starts {} runs: --run must be from 1 to {}", found.size(), found.size()));
   LaunchedRun run = read_found(script, std::move(found[options.run - 1]), file, options);
+  run.runs = found.size();
   for (std::size_t i = 0; i < found.size() && found.size() > 1; ++i) {
     if (i + 1 == options.run || i > 20) continue;
     run.remarks.push_back({LaunchRemarkKind::assumed,
