@@ -162,11 +162,12 @@ void name_stages(const Request& request, std::vector<Alternative>& changes) {
   }
 }
 
-// Where a job is refused for its unlike stages alone, a layout that states them is the smallest change.
+// Where unlike stages are refused, a layout that states them is the smallest change.
 void state_stages(const std::vector<LaunchRefusal>& refusals, PreflightReply& reply) {
-  const bool alone = reply.findings.size() == 1 && refusals.size() == 1 &&
-                     contains(refusals.front().fields, std::string("stage_layers"));
-  const Plan* const plan = alone && reply.estimate ? std::get_if<Plan>(&reply.estimate->evaluation) : nullptr;
+  const bool refused = std::any_of(refusals.begin(), refusals.end(), [](const LaunchRefusal& refusal) {
+    return contains(refusal.fields, std::string("stage_layers"));
+  });
+  const Plan* const plan = refused ? std::get_if<Plan>(&reply.estimate->evaluation) : nullptr;
   if (plan == nullptr) return;
   auto stages = unstated_stages(plan->request, plan->request.strategy);
   if (!stages) return;
@@ -230,8 +231,10 @@ PreflightReply answer(const PreflightQuestion& question) {
   Request request = question.request;
   const std::vector<BrokenRule> broken = rules_broken(question, request.insisted);
   const std::vector<LaunchRefusal> refusals = refusals_of(question);
-  PreflightReply reply{
-      .file = question.file, .run = question.run, .findings = findings_of(question, refusals, broken)};
+  PreflightReply reply{.file = question.file,
+                       .run = question.run,
+                       .devices = question.devices,
+                       .findings = findings_of(question, refusals, broken)};
   const std::int64_t replica =
       devices(request.strategy) / std::max<std::int64_t>(request.strategy.data_parallel, 1);
   const bool divides = question.devices % replica == 0;

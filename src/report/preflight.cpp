@@ -41,7 +41,7 @@ std::string effect_of(const Alternative& change, const Plan* now) {
 }
 
 std::string changes_heading(const PreflightReply& reply) {
-  if (!reply.mended) return "Changes that would help most once the job starts:";
+  if (!reply.mended) return "Changes that help, though the job is still refused with them:";
   switch (outcome_of(reply)) {
     case PreflightOutcome::refused:
     case PreflightOutcome::without_model:
@@ -186,14 +186,12 @@ std::string patch_note(const PreflightReply& reply) {
   if (reply.patch) {
     const Alternative& change = reply.changes[reply.patch->change];
     return fmt::format("the patch is {}: {}{}", changes_text(change), effect_of(change, plan_of(reply)),
-                       reply.mended ? "" : "; it does not mend what is refused");
+                       reply.mended ? "" : "; the job is still refused with it");
   }
   if (reply.changes.empty()) return "no patch: no change was found that helps";
-  const Plan* const plan = plan_of(reply);
-  if (plan != nullptr && reply.run.devices && *reply.run.devices != devices(plan->request.strategy))
-    return fmt::format("no patch: the file is for {} GPUs, not {}", *reply.run.devices,
-                       devices(plan->request.strategy));
-  return fmt::format("no patch: the change {} cannot be written into this file",
+  if (reply.run.devices && *reply.run.devices != reply.devices)
+    return fmt::format("no patch: the file is for {} GPUs, not {}", *reply.run.devices, reply.devices);
+  return fmt::format("no patch: no text of this file was found that makes the change {} and no other",
                      changes_text(reply.changes.front()));
 }
 
@@ -215,7 +213,9 @@ std::string preflight_annotations(const PreflightReply& reply) {
     if (plan->timing && !bad) text += annotation("notice", whole, time_line(*reply.estimate, *plan, Style()));
   }
   for (const Alternative& change : reply.changes)
-    text += annotation("notice", whole, changes_text(change) + ": " + effect_of(change, plan_of(reply)));
+    text += annotation("notice", whole,
+                       fmt::format("{}: {}{}", changes_text(change), effect_of(change, plan_of(reply)),
+                                   reply.mended ? "" : "; the job is still refused with it"));
   return text;
 }
 

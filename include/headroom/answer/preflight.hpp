@@ -55,8 +55,9 @@ enum class PreflightOutcome : std::uint8_t {
 
 struct PreflightReply {
   std::string file;
-  LaunchedRun run;      // without a framework if nothing of the file could be read
-  bool unread = false;  // the findings say why no run was read
+  LaunchedRun run;           // without a framework if nothing of the file could be read
+  bool unread = false;       // the findings say why no run was read
+  std::int64_t devices = 0;  // of the question
   std::vector<PreflightFinding> findings;
   // Absent if a rule other than the number of GPUs is broken.
   std::optional<EstimateReply> estimate;
@@ -65,7 +66,7 @@ struct PreflightReply {
   // Up to three changes that matter most, the best first: those that make it legal and fit, or make it fit,
   // or make it faster. Each was evaluated.
   std::vector<Alternative> changes;
-  // False if the framework refuses the job with each of the changes, too: a setting is at fault that they leave.
+  // False if the framework refuses the job even with any of the changes: none edits every setting at fault.
   bool mended = true;
   // Of the change with the fewest fields that the file's text can be given, if a patch was asked for.
   std::optional<PreflightPatch> patch;
